@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from functools import cache
 from itertools import chain, combinations, permutations, product
 from typing import Any
 
-from holdfast.model.column_values import Bounds, Domain
+from holdfast.model.column_values import Domain, Pattern, ValueRule
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
@@ -470,7 +471,7 @@ def tally(
     if isinstance(rule, NotNull):
         number = sum(row[rule.column] is None for row in rows_)
         return number, number, len(rows_)
-    if isinstance(rule, Domain | Bounds):
+    if isinstance(rule, ValueRule):
         number = sum(not passes(rule, row[rule.column]) for row in rows_)
         return number, number, len(rows_)
     if isinstance(rule, DenialConstraint):
@@ -487,11 +488,13 @@ def tally(
     return number, number, len(rows_) * (len(rows_) - 1) // 2
 
 
-def passes(rule: Domain | Bounds, cell: Any) -> bool:
+def passes(rule: ValueRule, cell: Any) -> bool:
     """Whether a cell has a value that a rule of its column lets pass; a null is none. NaN is the
     largest number."""
     if cell is None:
         return True
+    if isinstance(rule, Pattern):
+        return re.fullmatch(rule.pattern, cell, re.ASCII) is not None
 
     def value(text: str) -> Any:
         if isinstance(cell, bool | str):
@@ -589,7 +592,7 @@ def takes_part(
         return cells not in there
     if isinstance(rule, NotNull):
         return row[rule.column] is None
-    if isinstance(rule, Domain | Bounds):
+    if isinstance(rule, ValueRule):
         return not passes(rule, row[rule.column])
     if isinstance(rule, DenialConstraint):
         if rule.is_within_a_row:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         KindChanges,
         Superseded,
     )
-    from holdfast.model.column_values import Bounds, Domain
+    from holdfast.model.column_values import Bounds, Domain, Pattern
     from holdfast.model.columns import ColumnFacts
     from holdfast.model.commits import Choice, EvidenceRecord
     from holdfast.model.comparisons import Comparison, Space
@@ -138,6 +138,7 @@ _PLACES = {
     "Explanation": "model.explanation",
     "Nearby": "model.explanation",
     "Past": "model.explanation",
+    "Pattern": "model.column_values",
     "Removal": "model.explanation",
     "Stretch": "model.explanation",
     "Violations": "model.explanation",
@@ -233,6 +234,7 @@ __all__ = [
     "OrderRule",
     "OvertakenError",
     "Past",
+    "Pattern",
     "Predicate",
     "Predicates",
     "Profile",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any
 
-from holdfast.model.column_values import Bounds, Domain
+from holdfast.model.column_values import ValueRule
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
@@ -46,7 +46,7 @@ def violations(
         }
     if isinstance(rule, NotNull):
         return {row for row in rows if at(row, [rule.column]) == (None,)}
-    if isinstance(rule, Domain | Bounds):
+    if isinstance(rule, ValueRule):
         return {row for row in rows if not oracle.passes(rule, *at(row, [rule.column]))}
     if isinstance(rule, InclusionDependency):
         mine, theirs = ([a.column for a in side] for side in rule.sides)

@@ -21,7 +21,7 @@ from holdfast.export.dialects import DIALECTS
 from holdfast.export.files import Exported
 from holdfast.export.rules import rules_file
 from holdfast.input.rules_file import read
-from holdfast.model.column_values import Bounds, Domain
+from holdfast.model.column_values import Bounds, Domain, Pattern, ValueRule
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.expectations import Expectation
@@ -149,10 +149,11 @@ VALUES = (
     Bounds("orders", "price", "number", above="0"),
     Bounds("orders", "day", "text", at_least="2026-01-01", at_most="2026-12-31"),
     Bounds("orders", "seen", "text", below="2026-11-15 08:30:00Z"),
+    Pattern("orders", "name", r"\w{2}-'.+"),
 )
 
 
-def values(rules: Sequence[Domain | Bounds] = VALUES) -> Contract:
+def values(rules: Sequence[ValueRule] = VALUES) -> Contract:
     """A table with rules about the values of its columns."""
     types = {"status": "string", "size": "int", "price": "double", "name": "varchar(9)",
              "day": "date", "seen": "timestamp"}  # fmt: skip
@@ -173,6 +174,10 @@ def test_a_database_checks_values() -> None:
         """CHECK ("seen" < CAST('2026-11-15 08:30:00+00:00' AS timestamptz))""",
     ):
         assert check in text
+    assert """CHECK ("name" ~ '\\A(?:[0-9A-Za-z_]{2}-''[^\\n]+)\\Z')""" in text
+    assert "regexp_full_match(" in str(exported(values(), "queries", "duckdb"))
+    assert "REGEXP_LIKE(`name`, '\\\\A(?:" in str(exported(values(), "sql", "mysql"))
+    assert "-- " in str(exported(values(), "sql", "sqlite")).split("sqlite has no patterns")[0]
     escaped = str(exported(values(), "sql", "spark"))
     assert "CHECK (`name` IN ('O\\'Neill', 'a\\\\b'))" in escaped
     assert "< CAST('2026-11-15 08:30:00' AS datetime(6))" in str(exported(values(), "sql", "mysql"))

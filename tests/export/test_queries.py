@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, SQLITE
 from holdfast.export.queries import Queries
-from holdfast.model.column_values import SYMBOLS, Bounds, Domain
+from holdfast.model.column_values import SYMBOLS, Bounds, Domain, Pattern
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, DenialConstraint, Predicate
 from holdfast.model.grammar import Rule
@@ -144,3 +146,22 @@ def test_every_dialect_says_how_nulls_compare(name: str) -> None:
         Predicate(("t", ODD[1]), "=", ("s", ODD[1])), Predicate(("t", ODD[2]), "!=", ("s", ODD[2])),
     )))  # fmt: skip
     assert different in text
+
+
+def test_a_pattern_is_asked_for() -> None:
+    """SQLite asks a function that its program has."""
+    columns = (Column("code", "string"),)
+    asked = Contract("any", 1, "equal", "ignored", (TableContract("t", columns, 0, ()),))
+    texts = ("AB-1", "ab-1", "AB-1\n", "XAB-1", "", None, "AB-é", "AB- ")
+    database = sqlite_of(asked, SQLITE, {"t": [(text,) for text in texts]})
+
+    def is_found(pattern: str, text: str | None) -> bool | None:
+        # In Python, $ also stands before a line break at the end.
+        return None if text is None else bool(re.search(pattern.replace("$", r"\Z"), text))
+
+    database.create_function("regexp", 2, is_found)
+    for pattern in (r"[A-Z]{2}-\d", r"AB-\w|ab-1", "AB.*", r"AB-\S", r"AB-[\s\d]"):
+        rule = Pattern("t", "code", pattern)
+        answer = {row for (row,) in database.execute(Queries(SQLITE, asked).of(rule))}
+        assert answer == {text for text in texts if not oracle.passes(rule, text)}, pattern
+    database.close()

@@ -82,9 +82,14 @@ TYPES: tuple[tuple[Kind, tuple[str, ...]], ...] = (
 """Types with six different cells, and how values are written."""
 
 
+PATTERNS = ("", "a", "a|A", "[aA] ?", "a.", r"[^\s]*", r"\w+", "(a|ä).*", "^a$", ".*")
+
+
 @st.composite
-def rules(draw: st.DrawFn, kind: Kind, values: tuple[str, ...]) -> str:
+def rules(draw: st.DrawFn, kind: Kind, values: tuple[str, ...], raw: bool = False) -> str:
     type_ = literals.literal_type(kind.arrow)
+    if raw and literals.is_text(kind.arrow) and draw(st.booleans()):
+        return f"t: c0 matches {written(TEXT, draw(st.sampled_from(PATTERNS)))}"
     assert type_ is not None
     some = draw(st.lists(st.sampled_from(values), min_size=1, max_size=4))
     texts = [written(type_, value) for value in some]
@@ -102,7 +107,7 @@ def test_what_is_counted_is_what_the_cells_are(
 ) -> None:
     """As declared, under batches, and as explained; with the versions in which it held."""
     kind, values = chosen
-    rule = data.draw(rules(kind, values))
+    rule = data.draw(rules(kind, values, keep_rows))
     rows = data.draw(rows_of(2, 8))
     with folder() as path, small_limits(segment_rows=data.draw(st.sampled_from([1 << 20, 3]))):
         options = Options(kinds=("keys",), keep_rows=keep_rows)
@@ -139,6 +144,7 @@ def test_what_is_counted_is_what_the_cells_are(
     [
         (pa.string(), "in ('b', 'a', 'b')", "in ('a', 'b')"),
         (pa.string(), "in ('O''Neill')", "in ('O''Neill')"),
+        (pa.string(), "MATCHES '[''a]+'", "matches '[''a]+'"),
         (pa.int64(), "in (10, 9, 9.0)", "in (9, 10)"),
         (pa.int64(), "between 5 and 5.0", "in (5)"),
         (pa.int64(), "between -5 and 5e3", "between -5 and 5000"),
@@ -194,6 +200,14 @@ def test_a_rule_has_one_form(column: pa.DataType, rule: str, canonical: str) -> 
         (pa.timestamp("us", "UTC"), "> '2026-01-01+25:00'", "there is no such zone"),
         (pa.timestamp("ns"), "> '1600-01-01'", "in the years 1678 to 2261"),
         (pa.int64(), "between 5 and 4", "no value lies between them"),
+        (pa.int64(), "matches '5'", "and patterns are of texts"),
+        (pa.binary(), "matches '5'", "and patterns are of texts"),
+        (pa.string(), "matches '('", "no regular expression as RE2 has it (missing ): ()"),
+        (pa.string(), "matches 'a)|(b'", "no regular expression as RE2 has it (unexpected )"),
+        (pa.string(), "matches '\\Qa'", "no regular expression as RE2 has it (missing )"),
+        (pa.string(), "matches '(?=a)'", "no regular expression as RE2 has it (invalid"),
+        (pa.string(), "matches 'a{2000}'", "no regular expression as RE2 has it (invalid"),
+        (pa.string(), "matches '\ud800'", "no regular expression as RE2 has it"),
     ],
 )
 def test_what_a_column_cannot_have_is_an_error(column: pa.DataType, rule: str, why: str) -> None:
@@ -201,7 +215,7 @@ def test_what_a_column_cannot_have_is_an_error(column: pa.DataType, rule: str, w
     with pytest.raises(InputError) as caught:
         registry.canonical(f"t: a {rule}", tables)
     assert why in str(caught.value)
-    assert "column a is of type its type" in str(caught.value) or "between" in rule
+    assert "column a is of type its type" in str(caught.value) or "no " in why
 
 
 def test_single_precision_is_compared_by_the_nearest_value(tmp_path: Path) -> None:
@@ -244,6 +258,19 @@ def test_a_long_domain_is_looked_up() -> None:
         assert domains.among(words, domain).tolist() == expected
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_patterns_need_the_texts(tmp_path: Path, keep: bool) -> None:
+    text = Kind("string", pa.string(), ("a", "b"))
+    shop = Shop(tmp_path / "p", [text], [(1,)], Options(keep_rows=False, keep_values=keep))
+    rule, why = "t: c0 matches 'a'", "keeps no texts" if keep else "keeps no values"
+    with pytest.raises(InputError, match=why):
+        flow.expected(shop.store, [Expectation(rule)])
+    with pytest.raises(InputError, match=why):
+        flow.expect(shop.runner, shop.store, [Expectation(rule)], no_progress)
+    with pytest.raises(InputError, match=why):
+        flow.explain(lambda: shop.runner, shop.store, parse(rule), 3, no_progress)
+
+
 @pytest.mark.parametrize("rule", ["c0 in (1)", "c0 > 0"])
 def test_a_profile_without_values_compares_none(tmp_path: Path, rule: str) -> None:
     shop = Shop(tmp_path / "p", 1, [(1,)], Options(keep_values=False))
@@ -274,3 +301,25 @@ def test_a_text_that_is_written_is_the_text(tmp_path: Path) -> None:
         rule = f"t: c0 in ({written(TEXT, text)})"
         [told] = flow.expect(shop.runner, shop.store, [Expectation(rule)], no_progress)
         assert told.after.violations == 5
+
+
+def test_texts_are_found_whatever_lies_between_them(tmp_path: Path) -> None:
+    """In segments of several raw batches, of which rows are deleted."""
+    kind = Kind("string", pa.string(), tuple(f"{'ab'[c % 3 == 0]}{c}" for c in range(300)))
+    with small_limits(segment_rows=100, raw_rows=7):
+        shop = Shop(tmp_path / "p", [kind], [(c,) for c in range(250)])
+        rule = Expectation("t: c0 matches 'a[0-9]+'")
+        [told] = flow.expect(shop.runner, shop.store, [rule], no_progress)
+        assert told.after.violations == 84
+        gone = [(c,) for c in range(0, 200, 2)]
+        shop.apply(deletes=gone, inserts=[(c,) for c in range(250, 300)])
+        left = [c for c in range(300) if c % 2 or c >= 200]
+        [standing] = shop.store.read().expectations
+        assert standing.violations == sum(c % 3 == 0 for c in left)
+        told_of = flow.explain(
+            lambda: shop.runner, shop.store, parse("t: c0 matches 'b.*'"), 1, no_progress
+        )
+        assert told_of.violations.rows == sum(c % 3 > 0 for c in left)
+        [example] = told_of.violations.examples
+        assert all(row["c0"][0] == "a" for row in example.shown)
+        assert shop.verify().equal

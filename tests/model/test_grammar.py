@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from holdfast.model.column_values import SYMBOLS, Bounds, Domain
+from holdfast.model.column_values import SYMBOLS, Bounds, Domain, Pattern, ValueRule
 from holdfast.model.constraints import (
     AgreeSet,
     Constraint,
@@ -72,8 +72,10 @@ LITERALS = st.one_of(
 
 
 @st.composite
-def column_values(draw: st.DrawFn) -> Domain | Bounds:
+def column_values(draw: st.DrawFn) -> ValueRule:
     table, column, (type_, *values) = draw(st.tuples(NAMES, NAMES, LITERALS))
+    if draw(st.booleans()):
+        return Pattern(table, column, values[0])
     if draw(st.booleans()):
         return Domain(table, column, type_, tuple(values))
     if draw(st.booleans()):
@@ -102,7 +104,7 @@ def test_what_is_printed_parses_back(constraint: Constraint) -> None:
 TOKENS = st.sampled_from(
     ["orders", "a", "t.", "s.", "t", "`", "``", "`a`", *sorted(KEYWORDS), *OPERATORS, "≠", "≤", "⊆",
      "→", "->", "<>", "==", "(", ")", "()", "{", "}", "{}", ",", ":", ".", " ", "\n", "-", "1", "é",
-     "'", "'x'", "''", "-1.50", "1e3", "between", "true", "rows"]
+     "'", "'x'", "''", "-1.50", "1e3", "between", "true", "rows", "matches"]
 )  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def test_any_other_text_is_refused_with_its_place(text: str) -> None:
 
 
 T, S = ("t", "a"), ("s", "a")
-AFTER_COLUMN = "'->', ',', 'not null', 'in', 'between', '>=', '>', '<=' or '<'"
+AFTER_COLUMN = "'->', ',', 'not null', 'in', 'between', 'matches', '>=', '>', '<=' or '<'"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,9 @@ AFTER_COLUMN = "'->', ',', 'not null', 'in', 'between', '>=', '>', '<=' or '<'"
             Bounds("orders", "between", "number", at_least="1", at_most="2"),
         ),
         ("orders: a ≥ '2026-11-15'", Bounds("orders", "a", "text", at_least="2026-11-15")),
+        ("orders: a matches '[A-Z]''?'", Pattern("orders", "a", "[A-Z]'?")),
+        ("orders: matches MATCHES ''", Pattern("orders", "matches", "")),
+        ("orders: a -> matches", FunctionalDependency("orders", ("a",), "matches")),
         ("orders: a >-5", Bounds("orders", "a", "number", above="-5")),
         ("orders: `rows` < 5", Bounds("orders", "rows", "number", below="5")),
         ("orders: between -> rows", FunctionalDependency("orders", ("between",), "rows")),
@@ -231,6 +236,8 @@ def test_operators(operators: str, meant: str) -> None:
             15,
             "a number, a text in quotes, true or false; text goes in quotes: 'x'",
         ),
+        ("orders: a matches 5", 19, "a pattern in quotes"),
+        ("orders: a `matches` 'x'", 11, AFTER_COLUMN),
         ("orders: a in (1, 'x')", 18, "a number, as the values before"),
         ("orders: a between 1, 2", 20, "'and'"),
         ("orders: a > 'x", 13, "a second quote, which ends the text"),
@@ -296,7 +303,7 @@ def test_what_is_no_slip_has_no_hint(text: str) -> None:
 def test_the_page_about_the_grammar_shows_it() -> None:
     section = PAGE.read_text("utf-8").split("## How constraints are written")[1]
     forms = re.findall(r"^\| `(.+?)` \|", section, flags=re.MULTILINE)
-    assert len(forms) == 12
+    assert len(forms) == 13
     assert [str(parse(form)) for form in forms] == forms
     (shown,) = re.findall(r"```\n(.*?)\n```", section, flags=re.DOTALL)
     with pytest.raises(InputError) as caught:

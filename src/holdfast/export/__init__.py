@@ -3,6 +3,7 @@
 files.py               the texts of an export, and where they are written
 contract.py            what is exported of a version: tables, and their best constraints
 dialects.py            how databases write names, types and comparisons
+patterns.py            regular expressions as more than one engine reads them
 queries.py             queries that find the violations of a constraint
 sql.py                 constraints of databases
 dbt.py, great_expectations.py, soda.py, odcs.py, mermaid.py, markdown.py, document.py

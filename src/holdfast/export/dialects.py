@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.export.contract import Contract, TableContract
+from holdfast.export.patterns import spelled_out
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.precision import in_microseconds
 from holdfast.screen.text import plain
@@ -35,6 +36,9 @@ class Dialect:
     other: str = "text"  # the type of everything else: nested values, intervals and so on
     table_options: str = ""
     escapes: bool = False  # whether a backslash in a text escapes what follows
+    matches: str = "{column} ~ {pattern}"  # a text that a pattern matches
+    whole: str = r"\A(?:{})\z"  # a pattern of whole texts
+    checks_patterns: bool = True  # whether a constraint can say so
     zoned: bool = True  # whether it has instants; else times are written as in UTC
 
     def name_of(self, name: str) -> str:
@@ -140,6 +144,15 @@ class Dialect:
         moment = value.removesuffix("Z") + ("+00:00" if self.zoned and value.endswith("Z") else "")
         return f"CAST({self.text_of(moment)} AS {self.type_of(spark)})"
 
+    def matching(self, column: str, pattern: str) -> str:
+        r"""A condition that a pattern matches whole texts.
+
+        >>> POSTGRESQL.matching('"code"', "[A-Z]+")
+        '"code" ~ \'\\A(?:[A-Z]+)\\Z\''
+        """
+        whole = self.whole.replace("{}", spelled_out(pattern))
+        return self.matches.format(column=column, pattern=self.text_of(whole))
+
     def expect_columns(self, table: TableContract) -> None:
         """See that the columns of a table are not the same to the database."""
         seen: dict[str, str] = {}
@@ -161,13 +174,13 @@ _TYPES = {
 
 POSTGRESQL = Dialect(
     "postgresql", "PostgreSQL 15", longest=63, in_bytes=True, folds_case=False,
-    unique_nulls="UNIQUE NULLS NOT DISTINCT", types=_TYPES, other="jsonb",
+    unique_nulls="UNIQUE NULLS NOT DISTINCT", types=_TYPES, other="jsonb", whole=r"\A(?:{})\Z",
 )  # fmt: skip
 DUCKDB = Dialect(
     "duckdb", "DuckDB 1.2", alters=False,
     types={**_TYPES, "float": "real", "double": "double", "tinyint": "tinyint", "binary": "blob",
         "timestamp_ntz(9)": "timestamp_ns"},
-    other="json",
+    other="json", matches="regexp_full_match({column}, {pattern})", whole="{}",
 )  # fmt: skip
 SQLITE = Dialect(
     "sqlite", "SQLite 3.37", same="{} IS {}", different="{} IS NOT {}", sets_not_null=False,
@@ -175,7 +188,7 @@ SQLITE = Dialect(
     types={**_TYPES, "float": "real", "double": "real", "boolean": "integer", "decimal": "numeric",
         "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
         "time": "text", "interval": "text"},
-    zoned=False,
+    zoned=False, matches="{column} REGEXP {pattern}", whole="^({})$", checks_patterns=False,
 )  # fmt: skip
 MYSQL = Dialect(
     "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
@@ -185,14 +198,16 @@ MYSQL = Dialect(
         "time": "time(6)", "string": "longtext", "interval": "longtext"},
     key_text="varchar(255)", other="json",
     table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin", escapes=True, zoned=False,
+    matches="REGEXP_LIKE({column}, {pattern}, 'c')",
 )  # fmt: skip
 SPARK = Dialect(
     "spark", "Spark 4.1", quote="`", same="{} <=> {}", different="NOT ({} <=> {})",
-    informational=" NOT ENFORCED", escapes=True,
+    informational=" NOT ENFORCED", escapes=True, matches="{column} RLIKE {pattern}",
 )  # fmt: skip
 DATABRICKS = Dialect(
     "databricks", "Databricks Runtime 15.4", quote="`", same="{} <=> {}",
     different="NOT ({} <=> {})", unique=None, escapes=True,
+    matches="{column} RLIKE {pattern}",
 )  # fmt: skip
 
 DIALECTS = {each.name: each for each in (POSTGRESQL, SPARK, DATABRICKS, DUCKDB, MYSQL, SQLITE)}

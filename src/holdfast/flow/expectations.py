@@ -37,8 +37,10 @@ def canonicals(
         if rule in by_rule:
             raise InputError(f"{label}{rule}: this rule is declared twice")
         by_rule[rule] = replace(each, rule=rule)
-        if each.max_rows is not None:  # which some forms refuse
+        try:
             registry.form(by_rule[rule], columns, version.options)
+        except HoldfastError as error:
+            raise type(error)(f"{label}{error}") from error
     return list(by_rule.values())
 
 

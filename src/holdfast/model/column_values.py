@@ -1,4 +1,5 @@
-"""Rules about the values of one column: a domain, and bounds. A null is no value, and passes."""
+"""Rules about the values of one column: a domain, bounds, and a pattern. A null is no value, and
+passes."""
 
 from __future__ import annotations
 
@@ -6,11 +7,14 @@ from dataclasses import dataclass
 
 from holdfast.model.constraints import OfTable
 from holdfast.model.errors import InputError
-from holdfast.model.literals import written
+from holdfast.model.literals import TEXT, written
 from holdfast.model.names import backticked, quoted
 
 ROWS = "rows"
 """The word for the number of rows of a table, where a column of that name goes in backticks."""
+
+BETWEEN, MATCHES = "between", "matches"
+"""Words behind a column, where they are words alone."""
 
 SYMBOLS = {"at_least": ">=", "above": ">", "at_most": "<=", "below": "<"}
 """The operator of each bound."""
@@ -88,3 +92,31 @@ class Bounds(OfTable):
     def involved(self) -> tuple[str, ...]:
         """Its column."""
         return (self.column,)
+
+
+@dataclass(frozen=True)
+class Pattern(OfTable):
+    """A column of texts that match a regular expression (RE2), each as a whole.
+
+    >>> str(Pattern("orders", "code", "[A-Z]{2}-[0-9]+"))
+    "orders: code matches '[A-Z]{2}-[0-9]+'"
+    """
+
+    FORM = ("column", "pattern")
+
+    column: str
+    pattern: str
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        return f"{quoted(self.column)} {MATCHES} {written(TEXT, self.pattern)}"
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Its column."""
+        return (self.column,)
+
+
+ValueRule = Domain | Bounds | Pattern
+"""A rule about the values of one column."""

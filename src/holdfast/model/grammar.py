@@ -6,6 +6,7 @@
     orders: a, b -> c            orders: {} -> c
     orders: a not null
     orders: a in ('x', 'y')      orders: a between 0 and 10      orders: a > 0
+    orders: a matches '[A-Z]+'
     orders: not (t.a = s.a and t.b < s.b)
     orders(a, b) in customers(c, d)
 
@@ -21,7 +22,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from holdfast.model.column_values import SYMBOLS, Bounds, Domain
+from holdfast.model.column_values import (
+    BETWEEN,
+    MATCHES,
+    SYMBOLS,
+    Bounds,
+    Domain,
+    Pattern,
+    ValueRule,
+)
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, ROWS, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import RuleError
@@ -31,9 +40,7 @@ from holdfast.model.names import is_keyword, quoted
 
 __all__ = ["Rule", "parse", "quoted"]
 
-Rule = (
-    Key | FunctionalDependency | InclusionDependency | NotNull | Domain | Bounds | DenialConstraint
-)
+Rule = Key | FunctionalDependency | InclusionDependency | NotNull | ValueRule | DenialConstraint
 """What the grammar can say."""
 
 COLUMN_RULES: dict[str, Callable[[str, str], Rule]] = {"not null": NotNull}
@@ -41,8 +48,8 @@ COLUMN_RULES: dict[str, Callable[[str, str], Rule]] = {"not null": NotNull}
 
 _BOUNDS = {symbol: name for name, symbol in SYMBOLS.items()}
 
-_VALUE_RULES = ("in", "between", *_BOUNDS)
-"""What stands between a column and values. ``between`` is a word there alone."""
+_VALUE_RULES = ("in", BETWEEN, MATCHES, *_BOUNDS)
+"""What stands between a column and values. ``between`` and ``matches`` are words there alone."""
 
 _NAME, _TEXT, _NUMBER, _END = "a name", "a text", "a number", "the end"
 
@@ -119,10 +126,12 @@ def _of_one_column(reader: _Reader, table: str, column: str) -> Rule | None:
         while reader.next(",", ")") == ",":
             values.append(reader.literal(type_)[1])
         return Domain(table, column, type_, tuple(values))
-    if reader.word("between"):
+    if reader.word(BETWEEN):
         type_, least = reader.literal()
         reader.next("and")
         return Bounds(table, column, type_, at_least=least, at_most=reader.literal(type_)[1])
+    if reader.word(MATCHES):
+        return Pattern(table, column, reader.text("a pattern in quotes"))
     for symbol, bound in _BOUNDS.items():
         if reader.skip(symbol):
             type_, value = reader.literal()
@@ -229,6 +238,14 @@ class _Reader:
             self.fail(f"a {type_}, as the values before")
         self._take()
         return found
+
+    def text(self, what: str) -> str:
+        """Take a text in quotes."""
+        token = self._ahead
+        if token.kind != _TEXT:
+            self.fail(what)
+        self._take()
+        return token.text
 
     def name(self, what: str, only: tuple[str, ...] | None = None, instead: str = "") -> str:
         """Take a name, perhaps one of a few."""

@@ -41,10 +41,17 @@ def literal_type(kind: pa.DataType) -> str | None:
         return BOOLEAN
     if at.is_integer(kind) or at.is_floating(kind) or at.is_decimal128(kind):
         return NUMBER
-    is_text = at.is_string(kind) or at.is_large_string(kind) or at.is_string_view(kind)
-    return (
-        TEXT if is_text or at.is_date32(kind) or at.is_timestamp(kind) or at.is_time(kind) else None
-    )
+    return TEXT if is_text(kind) or _is_moment(kind) else None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are texts."""
+    return bool(at.is_string(kind) or at.is_large_string(kind) or at.is_string_view(kind))
+
+
+def whole(pattern: str) -> str:
+    """The pattern of texts that match another one as a whole."""
+    return rf"\A(?:{pattern})\z"
 
 
 def has_bounds(kind: pa.DataType) -> bool:

@@ -457,6 +457,22 @@ def open_raw(
     return pa.ipc.open_file(pa.PythonFile(file, "r"), options=options)
 
 
+def read_column(
+    root: Path, segment: Segment, column: int, positions: NDArray[np.int64]
+) -> pa.ChunkedArray:
+    """The raw cells of a column at these positions, which are in order."""
+    ends = np.cumsum(open_arrays(root / segment.words).facts["raw_batches"])
+    reader = open_raw(root, segment, [column])
+    chunks, start = [], 0
+    for number in np.unique(np.searchsorted(ends, positions, "right")).tolist():
+        stop = int(np.searchsorted(positions, ends[number]))
+        cells = reader.get_batch(number).column(0)
+        first = int(ends[number]) - len(cells)
+        chunks.append(cells.take(pa.array(positions[start:stop] - first)))
+        start = stop
+    return pa.chunked_array(chunks, reader.schema.field(column).type)
+
+
 def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
     """The raw rows at these positions, in this order."""
     facts = open_arrays(root / segment.words).facts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from holdfast.kernels import domains, violations
 from holdfast.kernels.arrays import I64, U64, Flags
@@ -15,7 +16,8 @@ from holdfast.kernels.ranks import Codes
 from holdfast.kernels.violations import Term
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.coding import Coding
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.literals import whole
+from holdfast.tasks.segments import Segment, read_column
 from holdfast.tasks.values import positions_of
 from holdfast.tasks.view import View
 
@@ -28,6 +30,8 @@ class Cells:
     """The cells of some rows."""
 
     view: View
+    segment: Segment
+    positions: I64  # in order
     rows: U64
     codes: Codes | None  # of the columns that are compared with others
 
@@ -41,6 +45,10 @@ class Cells:
         """The words of a column; those of nulls are 0."""
         first = self.view.shape.first
         return np.ascontiguousarray(self.rows[:, int(first[column]) : int(first[column + 1])])
+
+    def raw(self, column: int) -> pa.ChunkedArray:
+        """The values of a column as they were read."""
+        return read_column(self.view.path, self.segment, column, self.positions)
 
 
 class RowRule(ABC):
@@ -110,6 +118,21 @@ class IsOutside(RowRule):
         return outside & ~cells.nulls(self.column)
 
 
+@dataclass(frozen=True)
+class IsUnlike(RowRule):
+    """With a text in a column that a regular expression does not match as a whole."""
+
+    column: int
+    pattern: str
+
+    def violated(self, cells: Cells) -> Flags:
+        """By the texts themselves; a null is none."""
+        texts = cells.raw(self.column).cast(pa.large_string())
+        matched = pc.match_substring_regex(texts, whole(self.pattern))
+        flags: Flags = pc.invert(matched).fill_null(False).to_numpy()
+        return flags
+
+
 def _less(words: U64, bound: int) -> Flags:
     """Which integers are less than a bound, which may be larger than any of them."""
     flags: Flags
@@ -157,6 +180,6 @@ def violating_rows(item: RowTests) -> Iterator[tuple[int, I64]]:
             chosen = positions[start : start + _CHUNK]
             rows = view.rows(segment, chosen)
             codes = coding.codes(rows, view.shape.first) if compared else None
-            cells = Cells(view, rows, codes)
+            cells = Cells(view, segment, chosen, rows, codes)
             for place, rule in enumerate(item.rules):
                 yield place, chosen[rule.violated(cells)] + segment.base

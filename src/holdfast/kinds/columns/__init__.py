@@ -1,1 +1,1 @@
-"""Rules about the values of single columns: domains and bounds."""
+"""Rules about the values of single columns: domains, bounds and patterns."""

@@ -1,4 +1,4 @@
-"""Domains and bounds of columns in the forms of other tools."""
+"""Domains, bounds and patterns of columns in the forms of other tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.kinds.exporter import Clause, Exporter, Test
-from holdfast.model.column_values import SYMBOLS, Bounds, Domain
+from holdfast.model.column_values import MATCHES, SYMBOLS, Bounds, Domain, Pattern, ValueRule
 from holdfast.model.literals import NUMBER, TEXT
 from holdfast.model.names import identifier
 from holdfast.model.records import Json, JsonObject
@@ -25,29 +25,33 @@ _WHOLE = 1 << 53
 """Whole numbers up to here are the same in JSON, whatever reads it."""
 
 
-class ValueExporter(Exporter[Domain | Bounds]):
+class ValueExporter(Exporter[ValueRule]):
     """Checks of single rows."""
 
     dimension = "conformity"
     dbt_failures = "coalesce(sum(n_records), 0)"  # it has a row for each value
 
-    def words(self, rule: Domain | Bounds) -> tuple[Sequence[str], str]:
+    def words(self, rule: ValueRule) -> tuple[Sequence[str], str]:
         """The column, and the values."""
+        if isinstance(rule, Pattern):
+            return [rule.table, rule.column, rule.pattern], MATCHES
         if isinstance(rule, Domain):
             return [rule.table, rule.column, *rule.values], "values"
         bounds = [word for name, value in rule.given.items() for word in (SYMBOLS[name], value)]
         return [rule.table, rule.column, *bounds], "bounds"
 
-    def query(self, rule: Domain | Bounds, sql: Queries) -> str:
+    def query(self, rule: ValueRule, sql: Queries) -> str:
         """The rows with another value."""
         return f"SELECT *\nFROM {sql.rows(rule.table)}\nWHERE NOT ({_condition(rule, sql)})"
 
-    def clause(self, rule: Domain | Bounds, sql: Queries, table: TableContract) -> Clause:  # noqa: ARG002
+    def clause(self, rule: ValueRule, sql: Queries, table: TableContract) -> Clause:  # noqa: ARG002
         """A check, which a null passes."""
+        if isinstance(rule, Pattern) and not sql.dialect.checks_patterns:
+            return Clause(str(rule), why=f"{sql.dialect.name} has no patterns of its own")
         name = identifier(*self.words(rule))
         return Clause(str(rule), name, f"CHECK ({_condition(rule, sql)})")
 
-    def dbt_test(self, rule: Domain | Bounds, dbt: Dbt) -> Test | None:  # noqa: ARG002
+    def dbt_test(self, rule: ValueRule, dbt: Dbt) -> Test | None:  # noqa: ARG002
         """``accepted_values``."""
         if not isinstance(rule, Domain) or (values := _json_values(rule)) is None:
             return None
@@ -56,14 +60,14 @@ class ValueExporter(Exporter[Domain | Bounds]):
             arguments["quote"] = False
         return rule.column, {"accepted_values": {"arguments": arguments}}
 
-    def dbt_constraint(
-        self, rule: Domain | Bounds, dbt: Dbt, table: TableContract
-    ) -> JsonObject | None:
+    def dbt_constraint(self, rule: ValueRule, dbt: Dbt, table: TableContract) -> JsonObject | None:
         """The same as in SQL."""
-        name = self.clause(rule, dbt.sql, table).name
-        return {"type": "check", "name": name, "expression": _condition(rule, dbt.sql)}
+        clause = self.clause(rule, dbt.sql, table)
+        if not clause.text:
+            return None
+        return {"type": "check", "name": clause.name, "expression": _condition(rule, dbt.sql)}
 
-    def great_expectation(self, rule: Domain | Bounds) -> tuple[str, JsonObject] | None:
+    def great_expectation(self, rule: ValueRule) -> tuple[str, JsonObject] | None:
         """The same, of texts and whole numbers."""
         if isinstance(rule, Domain):
             values = _json_values(rule)
@@ -73,7 +77,7 @@ class ValueExporter(Exporter[Domain | Bounds]):
                 "column": rule.column,
                 "value_set": values,
             }
-        if (ends := _ends(rule)) is None:
+        if isinstance(rule, Pattern) or (ends := _ends(rule)) is None:
             return None
         return "expect_column_values_to_be_between", {
             "column": rule.column,
@@ -83,14 +87,14 @@ class ValueExporter(Exporter[Domain | Bounds]):
             "strict_max": "below" in ends,
         }
 
-    def soda_check(self, rule: Domain | Bounds, soda: Soda) -> Test | None:
+    def soda_check(self, rule: ValueRule, soda: Soda) -> Test | None:
         """A check of invalid values."""
         if isinstance(rule, Domain):
             values = _json_values(rule)
             if values is None:
                 return None
             return rule.column, {"invalid": {**soda.named(rule), "valid_values": values}}
-        ends = _ends(rule) or {}
+        ends = {} if isinstance(rule, Pattern) else _ends(rule) or {}
         names = {"at_least": "valid_min", "at_most": "valid_max"}
         if not ends or not {*ends} <= {*names}:
             return None
@@ -98,10 +102,12 @@ class ValueExporter(Exporter[Domain | Bounds]):
         return rule.column, {"invalid": {**soda.named(rule), **valid}}
 
 
-def _condition(rule: Domain | Bounds, sql: Queries) -> str:
+def _condition(rule: ValueRule, sql: Queries) -> str:
     """What a value is; null where there is none."""
     type_ = sql.table(rule.table).type_of(rule.column)
     column = sql.dialect.name_of(rule.column)
+    if isinstance(rule, Pattern):
+        return sql.dialect.matching(column, rule.pattern)
 
     def value(text: str) -> str:
         return sql.dialect.value_of(rule.type, text, type_)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind
-from holdfast.model.column_values import Bounds, Domain
+from holdfast.model.column_values import Bounds, Domain, Pattern, ValueRule
 
 if TYPE_CHECKING:
     from holdfast.kinds.columns.examine import ValueExaminer
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class ColumnRules(Kind):
-    """Domains and bounds of columns."""
+    """Domains, bounds and patterns of columns."""
 
     name = "columns"
     field = "column_rules"
     nouns = ("rule of a column", "rules of columns")
-    classes = (Domain, Bounds)
+    classes = (Domain, Bounds, Pattern)
 
-    def of_rows(self, rule: Domain | Bounds) -> bool:  # noqa: ARG002
+    def of_rows(self, rule: ValueRule) -> bool:  # noqa: ARG002
         """Those with another value."""
         return True
 
