@@ -94,7 +94,7 @@ def test_files_that_are_something_else(shop: Profile, file: Callable[..., Path])
         insert(shop, file("", "empty.csv"))
     with refused(shop, SourceError, "blank.csv", "header"):
         insert(shop, file("\nid,name,score\n", "blank.csv"))
-    with refused(shop, SourceError, "twice.csv", "header", "once"):
+    with refused(shop, SchemaError, "twice.csv", "'name_2'"):
         insert(shop, file("id,name,name\n", "twice.csv"))
 
 
