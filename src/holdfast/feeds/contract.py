@@ -11,7 +11,7 @@ a line in :mod:`holdfast.feeds.addresses`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +19,11 @@ from holdfast.input.change_rows import ChangeRows
 from holdfast.input.row_input import Columns
 from holdfast.input.sources import Source
 from holdfast.model.records import JsonObject
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call
+
+Run = Callable[[Sequence[Call]], list[list[TaskResult]]]
+"""Runs tasks on workers."""
 
 Position = JsonObject
 """A place in a feed. Two are the same place if they are equal; nothing else is known of them."""
@@ -46,6 +51,7 @@ class Given:
     order: tuple[str, ...] = ()
     reading: Source = field(default_factory=lambda: Source(".", "csv"))  # how files are read
     options: Mapping[str, str] = field(default_factory=dict)  # of the adapter, by their names
+    run: Run | None = None  # what feeds look at that is too much for the driver
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ class Feed(Protocol):
 
     def read(self, after: Position | None, bounds: Bounds) -> Step | None:
         """What happened after a position (None: from the beginning), or None if nothing did. It
-        only plans: rows are read when the step is applied. A position that the feed cannot go on
+        only plans, though it may look at the rows in tasks (``Given.run``): they are read when the
+        step is applied. A position that the feed cannot go on
         from, such as a version that was vacuumed, is a SourceError that says what to do."""
 
     def behind(self, after: Position | None) -> str:

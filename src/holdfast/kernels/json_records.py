@@ -48,6 +48,9 @@ IS_NUMBER = 4
 IS_WORD = 5  # true or false
 IS_NESTED = 6
 
+NOWHERE = -1
+"""Where a field leads whose value is checked and otherwise passed over."""
+
 DEPTH = 500
 """The most lists and records inside each other."""
 

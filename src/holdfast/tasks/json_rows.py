@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,14 +28,24 @@ from holdfast.tasks.votes import JOINS
 class Reader:
     """Reads records as rows of one schema; ``paths`` says where in a record each column is.
 
+    A field that no path leads to is trouble, unless ``others`` says of its name that it is passed
+    over. With ``complete`` a record that lacks a column is trouble, too; else it is null there.
+
     >>> from holdfast.tasks.json_records import split
     >>> reader = Reader(pa.schema([("c0", pa.int64()), ("c1", pa.string())]), [("id",), ("x",)])
     >>> reader.parse(split(pa.array([b'{"x": 0.10, "id": 1}']), whole=False)).to_pylist()
     [{'c0': 1, 'c1': '0.10'}]
     """
 
-    def __init__(self, schema: pa.Schema, paths: Sequence[tuple[str, ...]]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        paths: Sequence[tuple[str, ...]],
+        others: Callable[[str], bool] = lambda _: False,
+        complete: bool = False,
+    ) -> None:
         self._schema = schema
+        self._others, self._complete = others, complete
         self._nodes = Nodes(kernels.RECORD)
         self._types: dict[int, pa.DataType] = {}
         self._owner: dict[int, tuple[int | None, str]] = {0: (None, "")}  # column, path
@@ -104,6 +114,9 @@ class Reader:
                 if name in self._nodes.fields[node]:
                     self._nodes.spell(node, spelling, self._nodes.fields[node][name])
                     continue
+                if self._others(name):
+                    self._nodes.spell(node, spelling, kernels.NOWHERE)
+                    continue
                 _, path = self._owner[node]
                 unknown = records.trouble(row, f"{path}.{name}" if path else name)
                 return replace(unknown, kind="field")
@@ -131,6 +144,8 @@ class Reader:
             if isinstance(walked, Trouble):
                 return walked
             values = walked
+        if self._complete and (lacking := self._lacking(records, values)):
+            return lacking
         try:
             columns = [self._built(node, records, values) for node in self._columns]
         except Unfit as unfit:
@@ -139,6 +154,15 @@ class Reader:
             column, _ = self._owner[unfit.node]
             return records.trouble(0, self._expected(unfit.node, str(unfit)), column)
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _lacking(self, records: Records, values: _Values) -> Trouble | None:
+        """The trouble with the first record that lacks a column."""
+        for column, node in enumerate(self._columns):
+            _, _, form = values.of(node)
+            if not form.all():
+                trouble = records.trouble(int(np.argmin(form)), self._owner[node][1], column)
+                return replace(trouble, kind="lacks")
+        return None
 
     def _first_unfit(self, records: Records) -> Trouble:
         """What is wrong with the first of some records that does not convert."""

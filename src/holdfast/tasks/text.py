@@ -63,7 +63,7 @@ _MALFORMED = {
 class Trouble:
     """A line, or a cell of one, that is not what the table needs."""
 
-    kind: Literal["line", "cell", "field"]
+    kind: Literal["line", "cell", "field", "lacks"]
     line: str
     column: int | None
     expected: str
