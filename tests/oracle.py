@@ -688,6 +688,21 @@ def near_rules(
     return listed
 
 
+def is_one_edit(one: str, other: str) -> bool:
+    """Whether a text becomes another by adding, leaving out or changing one character, or by two
+    neighbours changing places."""
+    if len(one) > len(other):
+        one, other = other, one
+    if len(one) < len(other):
+        return any(one == other[:k] + other[k + 1 :] for k in range(len(other)))
+    differing = [k for k in range(len(one)) if one[k] != other[k]]
+    if len(differing) == 2:
+        low, high = differing
+        swapped = one[:low] + one[high] + one[low + 1 : high] + one[low] + one[high + 1 :]
+        return high == low + 1 and swapped == other
+    return len(differing) == 1
+
+
 def suspects(
     rows: Sequence[tuple[object, ...]], rules: Listed, nulls: str
 ) -> dict[tuple[int, tuple[int, ...]], tuple[float, set[tuple[int, ...]]]]:

@@ -660,10 +660,11 @@ class Profile:
     def suspects(
         self, rule: str | None = None, table: str | None = None, limit: int | None = None
     ) -> Suspects:
-        """The cells that break a key or a dependency, as in ``"orders: city -> country"``, with the
-        value that most rows of their group have; without a rule, of all rules of a table (by
-        default of all tables) that nearly hold. A cell scores the sum of the strengths of the rules
-        that suspect it; those with the highest scores come first, ``limit`` of them."""
+        """The cells that break a key, a dependency or an inclusion, as in
+        ``"orders: city -> country"``, with the value that most rows of their group have, or the
+        existing one that is an edit away from a missing one; without a rule, of all rules of a
+        table (by default of all tables) that nearly hold. A cell scores the sum of the strengths of
+        the rules that suspect it; those with the highest scores come first, ``limit`` of them."""
         from holdfast import flow
 
         asked, runner = self._whose_cells(rule, table, limit), self._running()

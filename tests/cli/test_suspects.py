@@ -77,6 +77,48 @@ def test_one_rule(dirty: Path, run: Run) -> None:
     assert done.out.splitlines()[1:] == ["  no cell is suspected"]
 
 
+@pytest.fixture
+def stray(in_process: None, run: Run, tmp_path: Path) -> Path:
+    """A profile of visits to cities, of which two do not exist: one of them may be a typing
+    error."""
+    names = ["Rome", "Graz", "Lyon", "Bonn", "Oslo", "Cork", "Faro", "Turku"]
+    cities = write(
+        tmp_path, "cities", "\n".join(["city", *(f"{n}{k}" for n in names for k in "abcdef")])
+    )
+    visited = [f"{number},{names[number % 8]}{'abcdef'[number % 6]}" for number in range(400)]
+    visited[7], visited[9], visited[11] = "7,Tuirkub", "9,Atlantis", "11,Atlantis"
+    visits = write(tmp_path, "visits", "\n".join(["id,city", *visited]))
+    into = tmp_path / "trips"
+    done = run("profile", cities, visits, "--into", into, "--near-missing", 0.1)
+    assert done.code == 0, done.err
+    return into
+
+
+def test_values_that_are_missing_elsewhere(stray: Path, run: Run) -> None:
+    """One edit away from one value alone, this is suggested."""
+    rule = "visits(city) in cities(city)"
+    assert run("suspects", stray, rule, "-q").out.splitlines() == [
+        rule,
+        "  3 rows refer to 2 values that are missing",
+        "    id  city      suggested",
+        "    9   Atlantis",
+        "    11  Atlantis",
+        "    7   Tuirkub   Turkub",
+    ]
+    assert run("suspects", stray, "-q").out.splitlines() == [
+        "visits: 1 rule nearly holds",
+        "  visits(city) in cities(city)  2 values are missing (3 rows)",
+        "3 cells are suspected",
+        "  score  row  column  value     suggested            by",
+        "   1.00  9    city    Atlantis  not in cities(city)  visits(city) in cities(city)",
+        "   1.00  11   city    Atlantis  not in cities(city)  visits(city) in cities(city)",
+        "   1.00  7    city    Tuirkub   Turkub               visits(city) in cities(city)",
+    ]
+    form = json.loads(run("suspects", stray, rule, "--format", "json", "-q").out)
+    assert (form["total"], form["groups"]) == (3, 2)
+    assert form["near"][0]["removal"] == 3
+
+
 def test_what_has_no_suspects(dirty: Path, run: Run) -> None:
     done = run("suspects", dirty, "orders: city not null", "-q")
     assert done.code == 2

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.flow.near import forms_of
 from holdfast.model import limits
 from holdfast.model.constraints import Key
 from holdfast.model.grammar import parse
@@ -30,7 +31,8 @@ COLUMNS = 4
 
 
 def suspects(run: Run, table: Table, near: Sequence[NearRule], most: int | None) -> Suspects:
-    with suspected(run, table, near, (), most) as found:
+    forms = forms_of(near, {table.name: table}, run.options)
+    with suspected(run, {table.name: table}, {n: forms[n.rule] for n in near}, (), most) as found:
         return Suspects(near, [*found.cells][:most], found.total, found.groups)
 
 

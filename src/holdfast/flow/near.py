@@ -20,7 +20,7 @@ from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
-from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, is_of_groups
+from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, has_suspects
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
@@ -268,12 +268,13 @@ def _columns(version: Commit) -> Lazily[Columns]:
     return Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
 
 
-def suspecting(version: Commit, rule: Rule) -> Constraint:
-    """The rule as Holdfast writes it, if it has suspects."""
+def suspecting(version: Commit, rule: Rule) -> tuple[Constraint, RuleForm]:
+    """The rule as Holdfast writes it, if it has suspects, and what it is judged by."""
     written = _canonical(version, rule)
-    if not is_of_groups(written):
+    if not has_suspects(written):
         raise InputError(
-            f"{written} has no suspects: they are cells that break a key or a functional "
-            "dependency; holdfast explain shows what breaks other rules"
+            f"{written} has no suspects: they are cells that break a key, a functional "
+            "dependency or an inclusion; holdfast explain shows what breaks other rules"
         )
-    return written
+    form = registry.of(written).examiner().form(written, _columns(version), version.options)
+    return written, form

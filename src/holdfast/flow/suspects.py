@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
-from holdfast.flow.near import suspecting
+from holdfast.flow.near import forms_of, stored_tables, suspecting
 from holdfast.kinds.ranking import ranked
 from holdfast.model.grammar import Rule
-from holdfast.model.near import NearRule, Suspect, Suspects, is_of_groups
+from holdfast.model.near import NearRule, Suspect, Suspects, has_suspects
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
-from holdfast.rules import near as rules
+from holdfast.rules.question import Question
 from holdfast.rules.suspects import suspected
 from holdfast.runtime.run import Run, about
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
-from holdfast.table.state import Table
 
 
 @dataclass(frozen=True)
@@ -46,15 +45,19 @@ def streamed(
     names = asked.tables if asked.rule is None else [asked.rule.tables[0]]
     with store.asking() as lease, ExitStack() as stack:
         version, now = store.read(lease.version), snapshot(store, lease.version)
+        tables = stored_tables(version)
         near: list[NearRule] = []
         found = []
         for name in names:
             run = Run(runner, store, version.options, lease, about(progress, name))
-            table = Table.stored(name, version.table(name))
-            own = tuple(each for each in now.tables[name].near_rules if is_of_groups(each.rule))
-            if asked.rule is not None:
-                own = (rules.measured(run, table, suspecting(version, asked.rule)),)
-            cells = suspected(run, table, own, _row_key(now, name), asked.limit)
+            if asked.rule is None:
+                rules = {each.rule: each for each in now.tables[name].near_rules}
+                forms = forms_of(rules.values(), tables, version.options)
+                own = {rules[rule]: form for rule, form in forms.items() if has_suspects(rule)}
+            else:
+                rule, form = suspecting(version, asked.rule)
+                own = {form.measured(rule, Question(run, tables)): form}
+            cells = suspected(run, tables, own, _row_key(now, name), asked.limit)
             found.append(stack.enter_context(cells))
             near += own
         total, groups = (sum(getattr(each, n) for each in found) for n in ("total", "groups"))

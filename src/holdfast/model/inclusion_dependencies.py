@@ -105,7 +105,7 @@ class Reference(Written, Serializable):
     referenced: Attributes = field(metadata=_SIDE)
 
     def __str__(self) -> str:
-        return f"{_side(self.dependent)} in {_side(self.referenced)}"
+        return f"{_side(self.dependent)} in {self.referenced_side}"
 
     @property
     def body(self) -> str:
@@ -121,6 +121,11 @@ class Reference(Written, Serializable):
     def involved(self) -> tuple[str, ...]:
         """The dependent columns."""
         return tuple(attribute.column for attribute in self.dependent)
+
+    @property
+    def referenced_side(self) -> str:
+        """The referenced columns, as they are written."""
+        return _side(self.referenced)
 
     @property
     def sides(self) -> tuple[Attributes, Attributes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED, Serializable, form_of_field
@@ -115,6 +116,13 @@ class NearRule(Serializable):
     def rhs(self) -> str | None:
         """The column on the right of a dependency; None for others."""
         return next(iter(sides_of(self.rule)[1]), None)
+
+    @property
+    def suspected_column(self) -> str | None:
+        """The column whose cells it suspects; None: it suspects several of a row together."""
+        if self.rhs is not None:
+            return self.rhs
+        return self.lhs[0] if self.of_values is not None and len(self.lhs) == 1 else None
 
     @property
     def holds(self) -> bool:
@@ -290,6 +298,11 @@ def strength(rows: int, groups: int, explained: float, squares: int) -> float:
     return round(max(0.0, 1 - unexplained / chance * (rows - 1) / repeated), 6)
 
 
+def has_suspects(rule: Constraint) -> bool:
+    """Whether cells break a rule: a key, a dependency, or a foreign key."""
+    return is_of_groups(rule) or isinstance(rule, InclusionDependency)
+
+
 def is_of_groups(rule: Constraint) -> bool:
     """Whether rows that agree on some columns break a rule together: a key, or a dependency."""
     return isinstance(rule, Key | FunctionalDependency)
@@ -304,7 +317,8 @@ def sides_of(rule: Constraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Suspect(Serializable):
-    """A cell that differs from most of its group; of a key, a row that shares its values."""
+    """A cell that differs from most of its group; of a key, a row that shares its values; of a
+    foreign key, one whose values are missing."""
 
     table: str
 
@@ -322,10 +336,12 @@ class Suspect(Serializable):
     """The value of the cell; of a key of several columns a list of them."""
 
     suggested: Any = field(metadata=AS_TEXT)
-    """The value that most of the group has; None where there is none, or it is a null."""
+    """The value that most of the group has, or that is one edit away from one that is missing; None
+    where there is none, or it is a null."""
 
     agreeing: int
-    """So many rows of the group have it; of a key, the rows that share the values."""
+    """So many rows of the group have it; of a key, and of a foreign key, the rows that share the
+    values."""
 
     group: int
     """So many rows are in the group."""
@@ -342,6 +358,14 @@ class Suspect(Serializable):
     row: Row
     """The row as it came; only its number where rows are not kept."""
 
+    @property
+    def suspicion(self) -> str | None:
+        """What is wrong with values that no group disagrees with: others share them, or they are
+        missing elsewhere."""
+        if isinstance(self.rule, InclusionDependency):
+            return f"not in {self.rule.referenced_side}"
+        return f"used by {self.group:,} rows" if isinstance(self.rule, Key) else None
+
 
 @dataclass(frozen=True)
 class Suspects(Tabular):
@@ -355,7 +379,7 @@ class Suspects(Tabular):
 
     groups: int
     """In how many groups they are, of rows that agree on what is left of a rule; of a key, the
-    values that rows share."""
+    values that rows share; of a foreign key, those that are missing."""
 
     def _listed(self) -> tuple[type, Sequence[Suspect]]:
         return Suspect, self.cells

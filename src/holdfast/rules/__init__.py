@@ -15,4 +15,5 @@ near.py          rules that nearly hold
 near_kept.py     their list in a version, kept under batches
 near_estimate.py which candidates may nearly hold, estimated from drawn rows
 suspects.py      the cells that rules which nearly hold suspect
+missing.py       values that another table lacks, and those of it that are an edit away
 """

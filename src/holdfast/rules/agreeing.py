@@ -20,6 +20,7 @@ from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
 from holdfast.model.near import NearRule, strength
 from holdfast.model.options import Options
+from holdfast.rules import near
 from holdfast.rules.form import Clashes, RuleForm, TupleSide, in_order
 from holdfast.rules.question import GROUP_ROWS, Question
 from holdfast.rules.tuples import (
@@ -176,6 +177,10 @@ class AgreeingTuples(RuleForm):
             rule, self.table, removal, table.rows,
             strength(table.rows, groups, explained, squares),
         )  # fmt: skip
+
+    def measured(self, rule: Constraint, question: Question) -> NearRule:
+        """The same, counted in all rows."""
+        return near.measured(question.run, question.tables[self.table], rule)
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows of a group with different values on the right; those without its most frequent

@@ -78,6 +78,15 @@ class ContainedTuples(RuleForm):
             values=left.distinct - contained.distinct, of_values=left.distinct,
         )  # fmt: skip
 
+    def measured(self, rule: Constraint, question: Question) -> NearRule:
+        """The same, counted in all rows."""
+        [results] = missing_tuples(question, [self], ExampleLimits(0, 0))
+        total, missing, rows = (
+            sum(result.facts[name] for result in results) for name in ("values", "missing", "rows")
+        )
+        table = question.tables[self.table]
+        return NearRule(rule, self.table, rows, table.rows, values=missing, of_values=total)
+
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows whose values are not on the right would have to go."""
         [results] = missing_tuples(question, [self], limits)

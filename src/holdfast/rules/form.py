@@ -103,6 +103,10 @@ class RuleForm(ABC):
         """How far the rows are from a rule that nearly holds, by the same."""
         raise NotImplementedError(f"{rule} is not among the rules that nearly hold")
 
+    def measured(self, rule: Constraint, question: Question) -> NearRule:
+        """The same, counted in all rows."""
+        raise NotImplementedError(f"{rule} is not among the rules that nearly hold")
+
     def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:  # noqa: B027
         """Refuse a bound on its error where violations cannot be counted."""
 

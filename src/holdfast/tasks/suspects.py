@@ -24,7 +24,11 @@ from holdfast.tasks.near import NearCandidate, grouped
 from holdfast.tasks.segments import Segment, map_passing, write_arrays
 from holdfast.tasks.shown import rows_as_text
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""A row, times this, is spread evenly."""
+
+NO_ROW = -1
+"""The row to compare one with that there is none for."""
 
 _WORDS = 6
 """The words of a finding: the row, spread evenly; the row; the rule; a row to compare it with, the
@@ -57,13 +61,22 @@ class FindSuspects:
 
 
 @dataclass(frozen=True)
+class Suggesting:
+    """A column of a table whose values a rule suggests."""
+
+    segments: tuple[Segment, ...]
+    names: tuple[str, ...]
+    column: str
+
+
+@dataclass(frozen=True)
 class RankSuspects:
     """Add up what rules say of the cells of one range of rows."""
 
     root: str
     files: tuple[str, ...]
     cells: tuple[int, ...]  # by rule: its column, or a number of its own
-    rhs: tuple[str | None, ...]  # by rule: the name of that column; of a key None
+    suggesting: tuple[Suggesting | None, ...]  # by rule: where the rows lie to compare with
     scores: tuple[float, ...]  # by rule
     most: int | None
     segments: tuple[Segment, ...]
@@ -81,56 +94,53 @@ def find_suspects(item: FindSuspects) -> Iterator[TaskResult]:
     words = words[order]
     sizes = np.repeat(np.diff(starts), np.diff(starts))
     ids = words[:, -1]
-    findings, groups = [np.empty((0, _WORDS), np.uint64)], 0
+    of_rows = sizes.view(np.uint64)
+    found, groups = [np.empty((0, _WORDS), np.uint64)], 0
     if item.candidate.rhs:
         for place, rule in enumerate(item.rules):
             right = np.ascontiguousarray(words[:, 2 + 2 * place : 4 + 2 * place])
             rows, others, counts = disagreeing(starts, right)
             groups += len(np.unique(others))
-            findings.append(_findings(ids, rows, rule, others, counts, sizes))
+            found.append(
+                findings(ids[rows], rule, ids[others], counts.view(np.uint64), of_rows[rows])
+            )
     else:
         rows = np.flatnonzero(sizes > 1)
         firsts = np.repeat(starts[:-1], np.diff(starts))[rows]
         groups += len(np.unique(firsts))
-        findings.append(_findings(ids, rows, item.rules[0], firsts, sizes[rows], sizes))
-    file = exchange.write(Path(item.root), item.prefix, np.concatenate(findings))
+        found.append(findings(ids[rows], item.rules[0], ids[firsts], of_rows[rows], of_rows[rows]))
+    file = exchange.write(Path(item.root), item.prefix, np.concatenate(found))
     yield TaskResult({"files": [file], "groups": groups})
 
 
-def _findings(ids: U64, rows: I64, rule: int, others: I64, counts: I64, sizes: I64) -> U64:
-    return np.column_stack(
-        [
-            ids[rows] * _SPREAD,
-            ids[rows],
-            np.full(len(rows), rule, np.uint64),
-            ids[others],
-            counts.view(np.uint64),
-            sizes[rows].view(np.uint64),
-        ]
-    )
+def findings(ids: U64, rule: int, others: U64, agreeing: U64, sizes: U64) -> U64:
+    """Rows that a rule suspects, each with the row to compare it with, how many rows agree with
+    that one, and how many are in the group."""
+    rules = np.full(len(ids), rule, np.uint64)
+    return np.column_stack([ids * SPREAD, ids, rules, others, agreeing, sizes])
 
 
 def rank_suspects(item: RankSuspects) -> Iterator[TaskResult]:
     """Files of the cells, the highest scores first (:func:`ranked_in` reads them); and how many
     cells there are."""
-    findings = exchange.between(Path(item.root), item.files, item.part, item.parts, _WORDS)
-    rules = findings[:, 2].astype(np.int64)
+    found = exchange.between(Path(item.root), item.files, item.part, item.parts, _WORDS)
+    rules = found[:, 2].astype(np.int64)
     cells = np.array(item.cells, np.int64)[rules]
     scores = np.array(item.scores)[rules]
-    order = np.lexsort((rules, -scores, cells, findings[:, 1]))
-    findings, cells, scores = findings[order], cells[order], scores[order]
+    order = np.lexsort((rules, -scores, cells, found[:, 1]))
+    found, cells, scores = found[order], cells[order], scores[order]
     fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = (findings[1:, 1] != findings[:-1, 1]) | (cells[1:] != cells[:-1])
+    fresh[1:] = (found[1:, 1] != found[:-1, 1]) | (cells[1:] != cells[:-1])
     starts = np.flatnonzero(fresh)
     totals: F64 = np.add.reduceat(scores, starts) if len(starts) else scores
     totals = np.round(totals, _DIGITS).astype(np.float64)
     numbers = np.diff(np.append(starts, len(order)))
-    ids, places, others = findings[starts, 1:4].view(np.int64).T
+    ids, places, others = found[starts, 1:4].view(np.int64).T
     best = np.lexsort((ids, others, places, -totals))[: item.most]
     files: list[str] = []
     for start in range(0, len(best), _AT_ONCE):
         some = best[start : start + _AT_ONCE]
-        cells_of = np.column_stack([findings[starts[some], 1:].view(np.int64), numbers[some]])
+        cells_of = np.column_stack([found[starts[some], 1:].view(np.int64), numbers[some]])
         files += _written(item, totals[some], cells_of)
     yield TaskResult({"files": files, "cells": len(starts)})
 
@@ -138,16 +148,12 @@ def rank_suspects(item: RankSuspects) -> Iterator[TaskResult]:
 def _written(item: RankSuspects, scores: F64, cells: I64) -> list[str]:
     """A file of numbers, and one of JSON texts."""
     root = Path(item.root)
-    wanted = np.unique(cells[:, [0, 2]])
-    rows = rows_as_text(item.root, item.segments, item.names, wanted)
-    known: dict[tuple[int, int], str] = {}
-    texts = []
-    for row, rule, other, *_ in cells.tolist():
-        rhs = item.rhs[rule]
-        if (rule, other) not in known:
-            value = None if rhs is None else json.loads(rows[other]).get(rhs)
-            known[rule, other] = json.dumps(value, ensure_ascii=False)
-        texts.append(f'{{"row": {rows[row]}, "suggested": {known[rule, other]}}}'.encode())
+    rows = rows_as_text(item.root, item.segments, item.names, np.unique(cells[:, 0]))
+    suggested = _suggested(item, cells)
+    texts = [
+        f'{{"row": {rows[row]}, "suggested": {suggested.get((rule, other), "null")}}}'.encode()
+        for row, rule, other, *_ in cells.tolist()
+    ]
     columns = {name: np.ascontiguousarray(cells[:, k]) for k, name in enumerate(_CELL)}
     ends = np.cumsum([len(text) for text in texts])
     numbers = write_arrays(
@@ -155,6 +161,20 @@ def _written(item: RankSuspects, scores: F64, cells: I64) -> list[str]:
     )
     content = np.frombuffer(b"".join(texts), np.uint8)
     return [numbers, write_arrays(root, unique(item.prefix, "suspects"), {"text": content})]
+
+
+def _suggested(item: RankSuspects, cells: I64) -> dict[tuple[int, int], str]:
+    """The values that rows have to compare with, as JSON, by rule and row."""
+    texts = {}
+    for number in np.unique(cells[:, 1]).tolist():
+        suggesting, others = item.suggesting[number], np.unique(cells[cells[:, 1] == number, 2])
+        if suggesting is None:
+            continue
+        rows = rows_as_text(item.root, suggesting.segments, suggesting.names, others)
+        for other, row in rows.items():
+            value = json.loads(row).get(suggesting.column)
+            texts[number, other] = json.dumps(value, ensure_ascii=False)
+    return texts
 
 
 class RankedCell(NamedTuple):

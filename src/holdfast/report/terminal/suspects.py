@@ -23,7 +23,7 @@ def suspects(page: Page, found: Suspects) -> None:
         page.line(f"{plain(table)}: {heading(len(of_table))}", "bold")
         rules_with_numbers(page, of_table, 2)
     if not found.near:
-        page.line("no key and no functional dependency nearly holds", "green")
+        page.line("no rule nearly holds", "green")
     elif not found.total:
         page.line("no cell is suspected", "green")
     else:
@@ -41,15 +41,20 @@ def suspects_of_rule(page: Page, found: Suspects) -> None:
         page.line("no cell is suspected", "green", 2)
         return
     page.line(_of_rule(near, found), "", 2)
-    if near.rhs is None:
+    if near.suspected_column is None:
         page.rows([cell.row for cell in found.cells], near.lhs, 4)
     else:
-        _disagreeing(page, near, near.rhs, found.cells)
+        _wrong(page, near, near.suspected_column, found.cells)
     page.rest(found.total - len(found.cells), 4)
 
 
 def _of_rule(near: NearRule, found: Suspects) -> str:
     """How many cells there are."""
+    if near.of_values is not None:
+        verb = "refers" if found.total == 1 else "refer"
+        are = "is" if found.groups == 1 else "are"
+        rows, values = count(found.total, "row"), count(found.groups, "value")
+        return f"{rows} {verb} to {values} that {are} missing"
     if near.rhs is None:
         return f"{count(found.total, 'row')} share {count(found.groups, 'value')}"
     cells, groups = count(found.total, "cell"), count(found.groups, "group")
@@ -58,25 +63,29 @@ def _of_rule(near: NearRule, found: Suspects) -> str:
     return f"{cells} in {groups} {verb} with the rest of {of}"
 
 
-def _disagreeing(page: Page, near: NearRule, rhs: str, cells: Sequence[Suspect]) -> None:
-    """Cells that differ from most of their group, with the columns that say which they are."""
+def _wrong(page: Page, near: NearRule, column: str, cells: Sequence[Suspect]) -> None:
+    """Cells of a column that should be others, with the columns that say which they are."""
     keys = [name for cell in cells[:1] for name in cell.row_key or ()]
-    names = [*dict.fromkeys([*keys, *near.lhs, rhs])]
+    names = [*dict.fromkeys([*keys, *near.lhs, column])]
     if not all(name in cell.row for cell in cells for name in names):  # no rows are kept
         names = [*cells[0].row]
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for name in names:
         grid.add_column(plain(name), overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
-    grid.add_column("suggested", overflow="fold")
+    if near.rhs is not None or any(cell.suggested is not None for cell in cells):
+        grid.add_column("suggested", overflow="fold")
     for cell in cells:
         grid.add_row(*(value_text(cell.row.get(name)) for name in names), _suggested(cell, GAP))
     page.table(grid, 4)
 
 
 def _suggested(cell: Suspect, gap: int = 1) -> str:
-    """What most of the group has, and how much of it."""
+    """What it should be, and how much of its group is."""
+    value = None if cell.suggested is None else value_text(cell.suggested)
+    if cell.suspicion is not None:
+        return value or ""
     most = f"({cell.agreeing:,} of {cell.group:,} rows)"
-    return most if cell.suggested is None else f"{value_text(cell.suggested)}{' ' * gap}{most}"
+    return most if value is None else f"{value}{' ' * gap}{most}"
 
 
 def _cells(page: Page, cells: Sequence[Suspect]) -> None:
@@ -86,13 +95,12 @@ def _cells(page: Page, cells: Sequence[Suspect]) -> None:
     for name in ("row", "column", "value", "suggested", "by"):
         grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
     for cell in cells:
-        is_key = cell.agreeing == cell.group
         grid.add_row(
             f"{cell.score:.2f}",
             _row(cell),
             ", ".join(map(plain, cell.columns)),
             ", ".join(value_text(cell.row.get(name)) for name in cell.columns),
-            f"used by {cell.group:,} rows" if is_key else _suggested(cell),
+            _suggested(cell) or cell.suspicion or "",
             plain(str(cell.rule)),
         )
     page.table(grid, 2)
