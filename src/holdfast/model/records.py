@@ -10,7 +10,7 @@ keeps its own form.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -131,7 +131,7 @@ def _parts(kind: Any) -> list[_Part]:
             continue
         field = known[path]
         write = field.metadata.get("write", _writer(types[path]))
-        parts.append((name, read, field.default if _added(field) else _NOTHING, write))
+        parts.append((name, read, _default(field) if _added(field) else _NOTHING, write))
     return parts
 
 
@@ -178,7 +178,7 @@ def to_form(value: Any) -> Any:
         return {
             field.name: field.metadata.get("write", to_form)(content)
             for field, content in present
-            if content != field.default or not _added(field)
+            if not _added(field) or content != _default(field)
         }
     if isinstance(value, dict):
         return {name: to_form(entry) for name, entry in value.items()}
@@ -328,6 +328,10 @@ def _field_reader(field: Field[Any], kind: Any) -> _Reader:
 
 def _added(field: Field[Any]) -> bool:
     return "added" in field.metadata
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _lacked(field: Field[Any]) -> bool:

@@ -9,7 +9,7 @@ delete.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,9 +200,9 @@ def _inside(texts: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
     return parsed.take(_places(pc.if_else(nested, texts, None)))
 
 
-def block_of(schema: str, field: str | None) -> dict[str, Any]:
+def block_of(schema: str, field: str | None) -> Mapping[str, Any]:
     """The schema of a row, or of one side of an envelope, in a schema block."""
-    block: dict[str, Any] = json.loads(schema)
+    block: Mapping[str, Any] = json.loads(schema)
     if field is None:
         return block
     for each in block.get("fields", ()):

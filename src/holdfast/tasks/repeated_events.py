@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.model.errors import SourceError
+from holdfast.model.records import JsonObject
 from holdfast.tasks.change_events import Events
 
 _NO_PLACE = (-1, -1)
@@ -49,9 +50,9 @@ class Applied:
         )
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> JsonObject:
         """As a position has it."""
-        form: dict[str, Any] = {}
+        form: JsonObject = {}
         if self.place != _NO_PLACE:
             form |= {"place": list(self.place), "events": list(self.there)}
         if self.snapshot is not None:
