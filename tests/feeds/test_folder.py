@@ -23,6 +23,7 @@ def feed(folder: Path, **options: str) -> Feed:
 
 def names(step: Step | None) -> list[str]:
     assert step is not None
+    assert step.changes is not None
     assert isinstance(step.changes.rows, tuple)
     return [Path(source.path).name for source in step.changes.rows]
 

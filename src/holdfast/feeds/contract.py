@@ -21,6 +21,7 @@ from holdfast.input.sources import Source
 from holdfast.model.records import JsonObject
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call
+from holdfast.tasks.event_rows import PLACEHOLDER
 
 Run = Callable[[Sequence[Call]], list[list[TaskResult]]]
 """Runs tasks on workers."""
@@ -40,6 +41,16 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class EventForm:
+    """How events of Debezium are written."""
+
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    """Of columns whose values no schema block explains, such as ``base64:2`` or ``us``."""
+    placeholder: str = PLACEHOLDER
+    """What stands for a large value that did not change."""
+
+
+@dataclass(frozen=True)
 class Given:
     """What a caller says of a feed besides its address, and what is known of the table."""
 
@@ -51,7 +62,9 @@ class Given:
     order: tuple[str, ...] = ()
     reading: Source = field(default_factory=lambda: Source(".", "csv"))  # how files are read
     options: Mapping[str, str] = field(default_factory=dict)  # of the adapter, by their names
+    events: EventForm | None = None  # None: the feed has change rows, and no events of Debezium
     run: Run | None = None  # what feeds look at that is too much for the driver
+    others: tuple[Given, ...] = ()  # further tables whose changes come in the same feed
 
 
 @dataclass(frozen=True)
@@ -60,8 +73,10 @@ class Step:
 
     position: Position  # after it
     span: str  # what messages call it, such as "versions 4 to 9"
-    changes: ChangeRows
-    replaces: bool = False  # all rows that were there before it went: of a truncated table
+    changes: ChangeRows | None  # None: nothing changed, and only the position moves on
+    others: Mapping[str, ChangeRows] = field(default_factory=dict)
+    """What changed in further tables. All tables change in one version, so a feed of several never
+    divides a transaction of its source between steps."""
 
 
 class Feed(Protocol):

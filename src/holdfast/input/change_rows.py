@@ -86,3 +86,4 @@ class ChangeRows:
     ops: Mapping[str, int] = field(default_factory=lambda: dict(USUAL))  # by the column's values
     order: tuple[str, ...] = ()  # by default those of ORDERS that there are
     ignored: tuple[str, ...] = METADATA  # columns that are left out where the table lacks them
+    replaces: bool = False  # all rows that were there before went: the table was truncated
