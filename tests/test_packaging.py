@@ -124,9 +124,10 @@ def _lend_compiled_kernels(to: Path) -> None:
 def test_the_lower_bounds_are_the_versions_that_we_test_on() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["local"], *extras["connect"]]
+    feeds = [*extras["delta"], *extras["kafka"]]
+    wanted = [*project["dependencies"], *extras["local"], *extras["connect"], *feeds]
     bounds = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)", "\n".join(wanted), re.MULTILINE))
-    assert len(bounds) == len(project["dependencies"]) + len(extras["local"])
+    assert len(bounds) == len(project["dependencies"]) + len(extras["local"]) + len(feeds)
     assert bounds.items() <= pins("constraints-lowest.txt").items()
 
 

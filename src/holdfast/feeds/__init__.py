@@ -6,4 +6,5 @@ left of several changes of one row, is none of its concern.
     contract.py   what a feed is: positions, steps, and how far a step may go
     addresses.py  which feed an address means
     folder.py     files in a folder, as they arrive
+    delta.py      the change feed of a Delta table
 """

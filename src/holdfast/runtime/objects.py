@@ -252,9 +252,9 @@ def _errors(path: str | PurePath) -> Iterator[tuple[Any, Any, str]]:
     except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
         raise _error(FileExistsError, errno.EEXIST, path) from None
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-        raise _error(PermissionError, errno.EACCES, path, _said(error)) from None
+        raise _error(PermissionError, errno.EACCES, path, message_of(error)) from None
     except exceptions.BaseError as error:
-        raise _other(path, _said(error)) from None
+        raise _other(path, message_of(error)) from None
 
 
 def _other(path: str | PurePath, said: str) -> OSError:
@@ -273,11 +273,11 @@ def _error(
     return kind(number, said or os.strerror(number), shown(path))
 
 
-def _said(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """What a store said, on one line, without the part of an address that may be signed, and of a
     page its code alone.
 
-    >>> _said(Exception("GET http://s3/p?X-Signature=1 - 403: <?xml><Code>AccessDenied</Code>"))
+    >>> message_of(Exception("GET http://s3/p?X-Signature=1 - 403: <x><Code>AccessDenied</Code>"))
     'GET http://s3/p - 403: AccessDenied'
     """
     text = " ".join(str(error).split()).partition(" Debug source:")[0]
