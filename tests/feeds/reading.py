@@ -30,7 +30,9 @@ def fetched(changes: ChangeRows | None) -> list[pa.Table]:
 def read(step: Step | None) -> pa.Table:
     """The change rows of a step."""
     assert step is not None
-    return pa.concat_tables(fetched(step.changes))
+    assert step.changes is not None
+    assert isinstance(step.changes.rows, Parts)
+    return pa.concat_tables([step.changes.rows.schema.empty_table(), *fetched(step.changes)])
 
 
 def applied(rows: Multiset, changes: ChangeRows | None, columns: Iterable[str]) -> Multiset:

@@ -7,4 +7,5 @@ left of several changes of one row, is none of its concern.
     addresses.py  which feed an address means
     folder.py     files in a folder, as they arrive
     delta.py      the change feed of a Delta table
+    kafka.py      topics of Kafka: events of Debezium, or rows in JSON
 """

@@ -7,7 +7,7 @@ import importlib
 from holdfast.feeds.contract import Feed, Given
 from holdfast.model.errors import InputError
 
-ADAPTERS = {"delta": "holdfast.feeds.delta"}
+ADAPTERS = {"delta": "holdfast.feeds.delta", "kafka": "holdfast.feeds.kafka"}
 """The modules of feeds, by what their addresses begin with. Without any of these an address is that
 of a folder."""
 

@@ -1,0 +1,333 @@
+"""Topics of Kafka: ``kafka:orders``, or one for each of several tables, ``kafka:orders,items``.
+
+A position has the offset of the next record of each partition, and, of events of Debezium, how far
+those were applied, because a connector may send them again. Records are read in tasks, by a client
+of its own in each, between two offsets of a partition.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from holdfast.feeds.contract import Bounds, EventForm, Given, Position, Run, Step
+from holdfast.input.change_rows import CHANGE_TYPE, DELETE, INSERT, USUAL, ChangeRows, Parts
+from holdfast.model.errors import InputError, SourceError
+from holdfast.model.records import JsonObject
+from holdfast.tasks.envelope_cells import Encoding
+from holdfast.tasks.event_rows import EventTable
+from holdfast.tasks.topic_events import EventRange, event_rows, look, truncated_among_others
+from holdfast.tasks.topic_rows import RowRange, json_rows
+from holdfast.tasks.topics import Access, Range, partitions, removed
+
+MOST_RECORDS = 200_000
+"""Records of a step, unless another bound is given."""
+
+VARIABLES = "HOLDFAST_KAFKA_"
+"""What the variables of the environment begin with whose values are settings of the client:
+``HOLDFAST_KAFKA_SASL_PASSWORD`` is ``sasl.password``."""
+
+_FILE = "HOLDFAST_KAFKA_CONFIG"
+_OPTIONS = ("bootstrap", "config", "start")
+_BEGINNING, _END = "beginning", "end"
+_TOPIC = re.compile(r"[\w.-]{1,249}", re.ASCII)
+
+Offsets: TypeAlias = dict[int, int]
+"""Of the next record, by partition."""
+
+
+def opened(address: str, given: Given) -> Kafka:
+    """The feed of one topic, or of several."""
+    topics = tuple(address.partition(":")[2].split(","))
+    for topic in topics:
+        if not _TOPIC.fullmatch(topic):
+            raise InputError(
+                f"{address}: {topic!r} is no name of a topic; give one, such as kafka:orders, and "
+                "the brokers as --bootstrap HOST:PORT"
+            )
+    tables = (given, *given.others)
+    if len(topics) != len(tables):
+        raise InputError(
+            f"{address}: {len(topics)} topics for {len(tables)} tables; give one for each, such as "
+            "kafka:orders,items"
+        )
+    for name in given.options.keys() - {*_OPTIONS}:
+        raise InputError(
+            f"{address}: a topic has no option {name!r}; it has {', '.join(_OPTIONS)}. Settings of "
+            f"the client are given in the environment, as {VARIABLES}SASL_PASSWORD, or in a file "
+            "that the option config names"
+        )
+    if given.order:
+        raise InputError(f"{address}: the order of records is that of their offsets; leave it out")
+    start = given.options.get("start", _BEGINNING)
+    if start not in (_BEGINNING, _END):
+        raise InputError(
+            f"{address}: start is {start!r}; expected beginning (the first records that there "
+            "are), or end (the profile has the rows as they are now)"
+        )
+    for table in tables:
+        _encodings(table)
+    return Kafka(address, dict(zip(topics, tables, strict=True)), start, _access(address, given))
+
+
+def _encodings(given: Given) -> dict[str, Encoding]:
+    """How values are written that no schema block explains."""
+    told = given.events.encodings if given.events else {}
+    return {name: Encoding.parsed(name, text) for name, text in told.items()}
+
+
+def _access(address: str, given: Given) -> Access:
+    """How the brokers are reached: by what stands in a file, in the environment, and in the
+    options."""
+    settings: dict[str, str] = {}
+    if file := given.options.get("config") or os.environ.get(_FILE):
+        settings |= _of_file(file)
+    for name, value in os.environ.items():
+        if name.startswith(VARIABLES) and name != _FILE:
+            settings[name.removeprefix(VARIABLES).lower().replace("_", ".")] = value
+    if bootstrap := given.options.get("bootstrap"):
+        settings["bootstrap.servers"] = bootstrap
+    if not settings.get("bootstrap.servers"):
+        raise InputError(f"{address}: say where the brokers are with --bootstrap HOST:PORT")
+    return Access(settings)
+
+
+def _of_file(file: str) -> dict[str, str]:
+    """Settings in lines such as ``sasl.password=…``."""
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "not in UTF-8"
+        raise InputError(f"{file}: the settings of Kafka cannot be read ({reason})") from None
+    settings = {}
+    for number, line in enumerate(lines, 1):
+        name, is_one, value = line.strip().partition("=")
+        if name and not name.startswith("#"):
+            if not is_one:
+                raise InputError(f"{file}, line {number}: expected NAME=VALUE")
+            settings[name.strip()] = value.strip()
+    return settings
+
+
+@dataclass(frozen=True)
+class _Topic:
+    """A topic with its partitions, as a step finds it."""
+
+    name: str
+    given: Given
+    access: Access
+    at: Offsets  # before the step
+    head: Offsets
+
+    @property
+    def number(self) -> int:
+        """How many records there are at most."""
+        return sum(self.head[number] - offset for number, offset in self.at.items())
+
+    @cached_property
+    def columns(self) -> EventTable:
+        """The table, as its events are read."""
+        given = self.given
+        types = tuple(field.type for field in given.columns.given)
+        return EventTable(
+            self.name, given.table, given.columns.names, types, given.row_key, _encodings(given),
+            (given.events or EventForm()).placeholder, len(self.at) > 1,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """A feed of the records of topics."""
+
+    address: str
+    tables: Mapping[str, Given]  # by topic
+    start: str
+    access: Access = field(repr=False)
+
+    @property
+    def identity(self) -> JsonObject:
+        """The topics, and what their records mean."""
+        return {"topics": {topic: _meaning(given) for topic, given in self.tables.items()}}
+
+    def head(self) -> Position:
+        """The offsets of the next records."""
+        return _position({t: _ends(partitions(self.access, t)) for t in self.tables}, {})
+
+    def read(self, after: Position | None, bounds: Bounds) -> Step | None:
+        """The next records of all partitions."""
+        topics = [self._found(topic, after) for topic in self.tables]
+        if after is None and self.start == _END:
+            return Step(_position({t.name: t.head for t in topics}, {}), "the end", None)
+        busy = sum(end > topic.at[n] for topic in topics for n, end in topic.head.items())
+        if not busy:
+            return None
+        most = max(1, (bounds.rows or MOST_RECORDS) // busy)
+        applied = _applied(after)
+        ends: dict[str, Offsets] = {}
+        changes: dict[str, ChangeRows | None] = {}
+        for topic in topics:
+            before = applied.get(topic.name, {})
+            read = _event_changes if topic.given.events else _row_changes
+            run = self.tables[topic.name].run or next(iter(self.tables.values())).run
+            changes[topic.name], ends[topic.name], then = read(topic, before, most, run)
+            applied[topic.name] = {**before, **then}
+        first, *others = self.tables
+        further = {
+            self.tables[name].table: rows for name in others if (rows := changes[name]) is not None
+        }
+        return Step(_position(ends, applied), _span(topics, ends), changes[first], further)
+
+    def behind(self, after: Position | None) -> str:
+        """The number of records to read."""
+        number = sum(self._found(topic, after).number for topic in self.tables)
+        if after is None and self.start == _END:
+            number = 0
+        return f"{number:,} record{'s' * (number > 1)}" if number else ""
+
+    def _found(self, name: str, after: Position | None) -> _Topic:
+        """A topic, with the offsets between which is read."""
+        there = partitions(self.access, name)
+        if after is None:
+            at = {number: first for number, (first, _) in there.items()}
+        else:
+            at = _offsets(after, name)
+            self._expect(name, at, there)
+        return _Topic(name, self.tables[name], self.access, at, _ends(there))
+
+    def _expect(self, name: str, at: Offsets, there: Mapping[int, tuple[int, int]]) -> None:
+        """Raise an error if reading cannot go on."""
+        if at.keys() != there.keys():
+            raise SourceError(
+                f"topic {name!r} has {len(there)} partitions, and had {len(at)}: the records of a "
+                "key may be in another one now, so it is not known which was the last. Give the "
+                "rows as they are now as --snapshot, and follow the feed anew with "
+                "--reset-position and the option start=end"
+            )
+        for number, (first, end) in there.items():
+            given = Range(name, number, at[number], end)
+            if at[number] < first:
+                raise removed(given, first)
+            if at[number] > end:
+                raise SourceError(
+                    f"{given}: the profile has the records up to offset {at[number]}, but the next "
+                    f"one gets offset {end}: the topic was made anew. Follow it anew with "
+                    "--reset-position"
+                )
+
+
+def _event_changes(
+    topic: _Topic, applied: Mapping[str, JsonObject], most: int, run: Run | None
+) -> tuple[ChangeRows | None, Offsets, dict[str, JsonObject]]:
+    """What events of Debezium change, up to where, and how far they were applied then. They are
+    looked at first: events that were sent again, that empty the table, or that belong to one
+    transaction decide what a step has."""
+    items = [
+        EventRange(
+            topic.access, Range(topic.name, number, first, topic.head[number]), topic.columns,
+            applied.get(str(number), {}), most,
+        )
+        for number, first in topic.at.items() if first < topic.head[number]
+    ]  # fmt: skip
+    assert run is not None
+    seen = [results[0].facts for results in run([(look, item) for item in items])]
+    truncated = any(facts["truncated"] >= 0 for facts in seen)
+    if truncated and len(topic.at) > 1:
+        raise truncated_among_others(f"topic {topic.name!r}", topic.given.table, len(topic.at))
+    ends, then, parts = dict(topic.at), {}, []
+    for item, facts in zip(items, seen, strict=True):
+        given = item.range
+        ends[given.partition] = end = facts["end"]
+        then[str(given.partition)] = facts["applied"]
+        if facts["rows"]:
+            read = Range(given.topic, given.partition, given.first, end)
+            parts.append(
+                EventRange(
+                    item.access, read, item.table, item.applied, truncated=facts["truncated"]
+                )
+            )
+    if not parts and not truncated:
+        return None, ends, then
+    rows = Parts(topic.columns.schema, tuple(parts), event_rows)
+    return ChangeRows(rows, replaces=truncated), ends, then
+
+
+def _row_changes(
+    topic: _Topic, _applied: Mapping[str, JsonObject], most: int, _run: Run | None
+) -> tuple[ChangeRows | None, Offsets, dict[str, JsonObject]]:
+    """What records change that are rows, up to where."""
+    given = topic.given
+    ends = {number: min(topic.head[number], first + most) for number, first in topic.at.items()}
+    ops = given.ops or USUAL
+    column = given.op_column or CHANGE_TYPE
+    came, went = (next(w for w, what in ops.items() if what == one) for one in (INSERT, DELETE))
+    parts = [
+        RowRange(
+            topic.access, Range(topic.name, number, first, ends[number]), given.table,
+            topic.columns.columns, given.row_key, column, bool(given.op_column or given.ops),
+            came, went,
+        )
+        for number, first in topic.at.items() if first < ends[number]
+    ]  # fmt: skip
+    if not parts:
+        return None, ends, {}
+    rows = Parts(parts[0].schema, tuple(parts), json_rows)
+    return ChangeRows(rows, column, ops), ends, {}
+
+
+def _meaning(given: Given) -> JsonObject:
+    """What the records of a topic mean, as far as they do not say it themselves."""
+    if given.events is None:
+        return {"table": given.table, "op_column": given.op_column, "ops": dict(given.ops)}
+    encodings = dict(sorted(given.events.encodings.items()))
+    return {
+        "table": given.table,
+        "debezium": {"encodings": encodings, "placeholder": given.events.placeholder},
+    }
+
+
+def _ends(there: Mapping[int, tuple[int, int]]) -> Offsets:
+    return {number: end for number, (_, end) in there.items()}
+
+
+def _position(
+    offsets: Mapping[str, Offsets], applied: Mapping[str, Mapping[str, JsonObject]]
+) -> Position:
+    position: Position = {
+        "offsets": {
+            t: {str(n): at for n, at in of_topic.items()} for t, of_topic in offsets.items()
+        }
+    }
+    if any(form for of_topic in applied.values() for form in of_topic.values()):
+        position["applied"] = {topic: {**of_topic} for topic, of_topic in applied.items()}
+    return position
+
+
+def _offsets(position: Position, topic: str) -> Offsets:
+    offsets = position["offsets"]
+    assert isinstance(offsets, dict)
+    of_topic = offsets[topic]
+    assert isinstance(of_topic, dict)
+    return {int(number): int(str(offset)) for number, offset in of_topic.items()}
+
+
+def _applied(position: Position | None) -> dict[str, dict[str, JsonObject]]:
+    applied = (position or {}).get("applied", {})
+    assert isinstance(applied, dict)
+    return {t: dict(of_topic) for t, of_topic in applied.items()}
+
+
+def _span(topics: list[_Topic], ends: Mapping[str, Offsets]) -> str:
+    """The ranges of offsets: ``offsets 3 to 17``, or by partition."""
+    ranges = []
+    for topic in topics:
+        for number, end in ends[topic.name].items():
+            if end > (first := topic.at[number]):
+                where = f"{topic.name}/{number} " if len(ends) > 1 or len(topic.at) > 1 else ""
+                ranges.append(f"{where}{first}" + (f" to {end - 1}" if end - 1 > first else ""))
+    further = f" and of {len(ranges) - 8} more partitions" if len(ranges) > 8 else ""
+    return f"offsets {', '.join(ranges[:8])}{further}"
