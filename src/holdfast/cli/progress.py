@@ -26,7 +26,7 @@ _STAGES = {
     "count": "counting pairs of rows",
     "cover": "finding dependencies",
     "values": "counting values",
-    "expectations": "counting violations of expected rules",
+    "expectations": "counting violations of rules",
     "near": "counting rules that nearly hold",
     "suspects": "finding the cells that break rules",
     "tuples": "comparing tuples",
