@@ -23,7 +23,7 @@ from holdfast.model import thresholds
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
 from holdfast.model.limits import OutOfTime
 from holdfast.model.near import NearBounds, NearRule, sides_of
-from holdfast.rules.near_estimate import Drawing, drawn
+from holdfast.rules.near_estimate import Drawing, Estimate, Lhs, drawn
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
@@ -34,10 +34,12 @@ from holdfast.tasks import near as tasks
 from holdfast.tasks.near import NearCandidate
 from holdfast.tasks.segments import most_rows
 
-Lhs = tuple[int, ...]
-
 _AGAIN = 8
 """Times as many rows are drawn to decide what is left undecided."""
+
+_TOGETHER = 512
+"""Left-hand sides of all sizes that are estimated in one pass over the rows, if there are no
+more."""
 
 _AT_ONCE = 8
 """Left-hand sides of a long table whose hashes are written at once."""
@@ -127,6 +129,8 @@ class _NearSearch:
         self._view = table.view(run.store.path, run.options)
         self._is_whole = self._rows <= most_rows(self._view.words)  # a task can see all rows
         self._groupings: dict[Lhs, Grouping] = {}
+        self._squares: dict[int, int] = {}  # of how often each value of a column occurs, added up
+        self._estimate: Estimate | None = None
         self._open: set[Lhs] = {()}  # neither constant nor nearly a key, so extensions are tried
         self._closed: set[Lhs] = {
             (column,) for column, lhs in exact.dependencies.items() if () in lhs
@@ -149,18 +153,17 @@ class _NearSearch:
         self._open |= {each.lhs for each in candidates}
         counted = self._counted(wanted, self._bounds)
         self._learn(counted)
-        passing: set[Lhs] = {
-            (rhs,)
+        passing = [
+            (candidate.lhs, rhs, counts)
             for candidate, result in counted
             for rhs, counts in zip(candidate.rhs, result.arrays["explained"].tolist(), strict=True)
             if counts[0] >= 0
-        }
-        self._count_groups(passing)
-        for candidate, result in counted:
+        ]
+        self._count_squares({rhs for _, rhs, _ in passing})
+        for candidate, _ in counted:
             self._judge_key(candidate.lhs)
-            for rhs, counts in zip(candidate.rhs, result.arrays["explained"].tolist(), strict=True):
-                if counts[0] >= 0:
-                    self._judge_dependency(candidate.lhs, rhs, *counts)
+        for lhs, rhs, explained in passing:
+            self._judge_dependency(lhs, rhs, *explained)
         self._open -= self._closed
 
     def _candidates(self, size: int) -> Iterator[NearCandidate]:
@@ -198,8 +201,7 @@ class _NearSearch:
 
     def _disagreement(self, column: int) -> float:
         """How likely two random rows differ in a column (1 - pdep); 1 where that is not known."""
-        grouping = self._groupings.get((column,))
-        return 1.0 if grouping is None else 1 - grouping.squares / self._rows**2
+        return 1 - self._squares.get(column, 0) / self._rows**2
 
     def _is_near_key(self, grouping: Grouping) -> bool:
         return self._rows - grouping.groups <= self._bounds.key_removal * self._rows
@@ -212,24 +214,37 @@ class _NearSearch:
     ) -> list[NearCandidate]:
         """The candidates that are to be counted. Where tasks would have to exchange rows for that,
         those that are in doubt are estimated again from more rows."""
-        undecided = [*self._undecided(candidates, drawing)]
+        undecided = [*self._undecided(candidates, self._estimated(candidates, drawing))]
         doubtful = [each for each, seems_to_pass in undecided if not seems_to_pass]
         if self._is_whole or not doubtful:
             return [each for each, _ in undecided]
         promising = [each for each, seems_to_pass in undecided if seems_to_pass]
         with drawn(self._run, self._table, _AGAIN) as more:
-            return [*promising, *(each for each, _ in self._undecided(doubtful, more))]
+            again = more.estimated([each.lhs for each in doubtful])
+            return [*promising, *(each for each, _ in self._undecided(doubtful, again))]
+
+    def _estimated(self, candidates: Sequence[NearCandidate], drawing: Drawing) -> Estimate:
+        """What drawn rows show of candidates, with that of longer left-hand sides where these are
+        few."""
+        wanted = [each.lhs for each in candidates]
+        if self._estimate is None or not {*wanted} <= {*self._estimate.place}:
+            columns = sorted({column for lhs in wanted for column in lhs})
+            sizes = range(len(wanted[0]) if wanted else 1, self._bounds.columns + 1)
+            if sum(math.comb(len(columns), size) for size in sizes) <= _TOGETHER:
+                longer = (lhs for size in sizes for lhs in combinations(columns, size))
+                wanted = [*dict.fromkeys((*wanted, *longer))]
+            self._estimate = drawing.estimated(wanted)
+        return self._estimate
 
     def _undecided(
-        self, candidates: Sequence[NearCandidate], drawing: Drawing
+        self, candidates: Sequence[NearCandidate], estimate: Estimate
     ) -> Iterator[tuple[NearCandidate, bool]]:
         """The candidates that may pass, or may be closed, and whether they seem to be so. Those
         that surely are closed, are closed: most near keys are not worth counting."""
-        estimate = drawing.estimated([(), *(each.lhs for each in candidates)])
         bounds = self._bounds
-        for place, candidate in enumerate(candidates, 1):
+        for candidate in candidates:
             lhs = candidate.lhs
-            is_near_key = estimate.is_near_key(place, bounds.key_removal)
+            is_near_key = estimate.is_near_key(lhs, bounds.key_removal)
             if is_near_key:
                 self._closed.add(lhs)
                 if self._is_worth_counting(lhs):
@@ -238,11 +253,11 @@ class _NearSearch:
             chosen = [
                 (column, most)
                 for column, most in zip(candidate.rhs, candidate.unexplained, strict=True)
-                if estimate.may_explain(place, column, 1 - bounds.strength, bounds.removal)
+                if estimate.may_explain(lhs, column, 1 - bounds.strength, bounds.removal)
             ]
             rhs, unexplained = zip(*chosen, strict=True) if chosen else ((), ())
             passing = any(
-                estimate.seems_to_explain(place, column, 1 - bounds.strength) for column in rhs
+                estimate.seems_to_explain(lhs, column, 1 - bounds.strength) for column in rhs
             )
             may_be_constant = len(lhs) == 1 and not estimate.differs(lhs[0])
             is_in_doubt = is_near_key is None
@@ -256,15 +271,20 @@ class _NearSearch:
 
     # Counting
 
-    def _count_groups(self, lhs: set[Lhs]) -> None:
-        """Count the groups of left-hand sides, unless that was done before."""
+    def _count_squares(self, columns: set[int]) -> None:
+        """Count how often values of columns occur, unless that was done before."""
         self._learn(
-            self._counted([NearCandidate(each) for each in sorted(lhs - {*self._groupings})])
+            self._counted([NearCandidate((each,)) for each in sorted(columns - {*self._squares})])
         )
 
     def _learn(self, counted: Sequence[tuple[NearCandidate, TaskResult]]) -> None:
         for candidate, result in counted:
             self._groupings[candidate.lhs] = Grouping(**result.facts)
+            if len(candidate.lhs) == 1:
+                self._squares[candidate.lhs[0]] = result.facts["squares"]
+            squares = result.arrays["squares"].tolist()
+            known = zip(candidate.rhs, squares, strict=True)
+            self._squares |= {column: number for column, number in known if number >= 0}
 
     def _counted(
         self, candidates: Sequence[NearCandidate], bounds: NearBounds | None = None
@@ -337,7 +357,7 @@ class _NearSearch:
         self._learn(counted)
         if not rhs:
             return self._key(lhs)
-        self._count_groups({rhs})
+        self._count_squares({*rhs})
         return self._dependency(lhs, rhs[0], *counted[0][1].arrays["explained"][0].tolist())
 
     def _judge_key(self, lhs: Lhs) -> None:
@@ -399,4 +419,4 @@ def _sum(results: Sequence[TaskResult]) -> TaskResult:
     total = sum(explained[1:], explained[0].copy())
     for counts in explained:
         total[counts[:, 0] < 0] = -1
-    return TaskResult(facts, {"explained": total})
+    return TaskResult(facts, {"explained": total, "squares": results[0].arrays["squares"]})

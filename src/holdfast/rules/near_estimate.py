@@ -14,7 +14,7 @@ twentieth of that.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,6 +31,8 @@ from holdfast.table.state import Table
 from holdfast.tasks import partners as tasks
 from holdfast.tasks.view import View
 
+Lhs = tuple[int, ...]
+
 _UNLIKELY = math.log(2e7)
 """The logarithm of how unlikely it is that one test errs."""
 
@@ -44,19 +46,21 @@ for each."""
 
 @dataclass(frozen=True)
 class Estimate:
-    """What drawn rows show of some left-hand sides, the first of which is empty."""
+    """What drawn rows show of some left-hand sides, one of which is empty."""
 
     drawn: int
+    place: Mapping[Lhs, int]  # of each lhs
     least: F64  # by lhs: the shares of their groups that other rows are, added up; at least
     most: F64  # … at most
     differing: F64  # by lhs and column: drawn rows whose partner differs
 
     def differs(self, column: int) -> bool:
         """Whether two rows were seen that differ in a column."""
-        return bool(self.differing[0, column] > 0)
+        return bool(self._by_chance(column) > 0)
 
-    def is_near_key(self, place: int, removal: float) -> bool | None:
+    def is_near_key(self, lhs: Lhs, removal: float) -> bool | None:
         """Whether a lhs would be a key without at most such a share of the rows; None: in doubt."""
+        place = self.place[lhs]
         deviation = _UNLIKELY / self.drawn
         if self.least[place] / self.drawn > _at_most(removal, deviation):
             return False
@@ -64,20 +68,25 @@ class Estimate:
             return True
         return None
 
-    def may_explain(self, place: int, column: int, unexplained: float, removal: float) -> bool:
+    def may_explain(self, lhs: Lhs, column: int, unexplained: float, removal: float) -> bool:
         """Whether at most such a share of a column may be unexplained by a lhs, beyond chance, and
         would hold without at most such a share of the rows. Of c rows, m of which agree, at most
         c - m² / c are unexplained, which is less than twice as many as would have to go."""
-        dependent = 3 * _UNLIKELY / self.drawn
-        chance = _truly(self.differing[0, column] / self.drawn, dependent)
+        place, dependent = self.place[lhs], 3 * _UNLIKELY / self.drawn
+        chance = _truly(self._by_chance(column) / self.drawn, dependent)
         repeated = _truly(self.most[place] / self.drawn, _UNLIKELY / self.drawn)
         bound = min(unexplained * chance * repeated, 2 * removal, 1.0)
         return bool(self.differing[place, column] / self.drawn <= _at_most(bound, dependent))
 
-    def seems_to_explain(self, place: int, column: int, unexplained: float) -> bool:
+    def seems_to_explain(self, lhs: Lhs, column: int, unexplained: float) -> bool:
         """Whether no larger share of a column is unexplained, as far as rows were drawn."""
-        chance, repeated = self.differing[0, column] / self.drawn, self.most[place]
+        place = self.place[lhs]
+        chance, repeated = self._by_chance(column) / self.drawn, self.most[place]
         return bool(self.differing[place, column] <= unexplained * chance * repeated)
+
+    def _by_chance(self, column: int) -> float:
+        """Drawn rows that differ from a random one in a column."""
+        return float(self.differing[self.place[()], column])
 
 
 def _at_most(share: float, deviation: float) -> float:
@@ -99,8 +108,9 @@ class Drawing:
     rows: int
     files: tuple[str, ...]
 
-    def estimated(self, lhs: Sequence[tuple[int, ...]]) -> Estimate:
-        """What they show of left-hand sides, the first of which is empty."""
+    def estimated(self, lhs: Sequence[Lhs]) -> Estimate:
+        """What they show of left-hand sides."""
+        lhs = [(), *lhs]
         runner, root, prefix = self.run.runner, self.run.store.path, self.run.destination.prefix
         lots = max(1, -(-len(lhs) * self.rows // _WANTED))
         cuts = [len(lhs) * lot // lots for lot in range(lots + 1)]
@@ -126,7 +136,7 @@ class Drawing:
             ]
             results = [result for answers in runner.run(merges) for result in answers]
         sums = [np.sum([each.arrays[name] for each in results], axis=0) for name in _SUMS]
-        return Estimate(self.rows, *sums)
+        return Estimate(self.rows, {each: place for place, each in enumerate(lhs)}, *sums)
 
 
 @contextmanager

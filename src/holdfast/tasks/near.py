@@ -114,7 +114,7 @@ def count_groups(item: CountGroups) -> Iterator[TaskResult]:
                 for rhs, bound in zip(candidate.rhs, most, strict=True)
             )
         rights = [rows.agreeing((column,)) for column in candidate.rhs]
-        yield _counted(groups, rights, None, most)
+        yield _counted(groups, rights, None, most, [*map(rows.squares, candidate.rhs)])
 
 
 def slack(rows: int) -> float:
@@ -223,7 +223,7 @@ class NumberedRows:
     def __init__(self, view: View) -> None:
         self._view = view
         self._columns: dict[int, Numbers] = {}
-        self._disagreements: dict[int, float] = {}
+        self._squares: dict[int, int] = {}
 
     def number(self, columns: Iterable[int]) -> None:
         """Number the rows by each of some columns, unless that was done before."""
@@ -244,10 +244,14 @@ class NumberedRows:
 
     def disagreement(self, column: int) -> float:
         """How likely two random rows differ in a column (1 - pdep)."""
-        if column not in self._disagreements:
-            sizes = np.bincount(self._columns[column].of_rows).astype(np.float64)
-            self._disagreements[column] = 1 - float((sizes**2).sum()) / self._view.live**2
-        return self._disagreements[column]
+        return 1 - self.squares(column) / self._view.live**2
+
+    def squares(self, column: int) -> int:
+        """The sum of the squares of how often each value of a column occurs."""
+        if column not in self._squares:
+            sizes = np.bincount(self._columns[column].of_rows)
+            self._squares[column] = int((sizes**2).sum())
+        return self._squares[column]
 
 
 def grouped(codes: U64) -> tuple[I32, I64]:
@@ -266,10 +270,11 @@ def _counted(
     rights: Sequence[Numbers | None],
     weights: I64 | None,
     most: Sequence[float],
+    squares: Sequence[int] | None = None,
 ) -> TaskResult:
     """How many groups there are, how many rows lie in groups of two and more, the sum of the
-    squares of their sizes, and of every rhs what is explained of it; -1: too little, or not
-    counted."""
+    squares of their sizes; and of every rhs what is explained of it, and the sum of the squares of
+    how often each value occurs; -1: too little, or not counted."""
     counts = np.full((len(rights), 3), -1, np.int64)
     for place, (right, bound) in enumerate(zip(rights, most, strict=True)):
         if right is None:
@@ -284,4 +289,5 @@ def _counted(
         "shared_rows": int(sizes[sizes > 1].sum()),
         "squares": int((sizes**2).sum()),
     }
-    return TaskResult(facts, {"explained": counts})
+    every = np.full(len(rights), -1) if squares is None else np.array(squares, np.int64)
+    return TaskResult(facts, {"explained": counts, "squares": every})

@@ -56,6 +56,16 @@ class ValueColumns:
     within: bool = False  # tuples that agree but for the last column have the same first word
 
 
+_BLOCK = 1 << 16
+"""Rows whose codes are held at a time, where attributes share columns."""
+
+CellCodes = tuple[U64, NDArray[np.bool_]]
+"""The codes of cells, and which of them are values."""
+
+KnownCodes = dict[tuple[int, str], CellCodes]
+"""The codes of columns, by their place and what their type compares with."""
+
+
 @dataclass(frozen=True)
 class RowValues:
     """Rows of a table and the attributes whose values count: the living rows; with ``later`` (the
@@ -102,20 +112,25 @@ class RowValues:
     def blocks(self) -> Iterator[U64]:
         """Entries, attribute by attribute, unsorted."""
         weight = np.uint64(self.weight % (1 << 64))
+        is_single = all(len(columns) == 1 for columns in self.columns)
         for segment in self.view.segments:
-            positions = self.positions(segment)
-            rows = map_words(self.view.path, segment).at(positions)
-            room = np.empty((positions.size, 4), np.uint64)
-            for place, columns in enumerate(self.columns):
-                look()
-                with np.errstate(over="ignore"):
-                    if len(columns) > 1:
-                        codes, present = self._codes(rows, positions, place)
-                        number = columns[0].attribute
-                        size = values.tally_codes(codes, present, number, weight, room)
-                    else:
-                        size = values.tally(rows, positions, columns[0], weight, room)
-                yield room[:size].copy()
+            every = self.positions(segment)
+            rows = map_words(self.view.path, segment).at(every)
+            step = max(1, every.size) if is_single else _BLOCK
+            for start in range(0, every.size, step):
+                positions = every[start : start + step]
+                room = np.empty((positions.size, 4), np.uint64)
+                known: KnownCodes = {}
+                for place, columns in enumerate(self.columns):
+                    look()
+                    with np.errstate(over="ignore"):
+                        if len(columns) > 1:
+                            codes, present = self._codes(rows, positions, place, known)
+                            number = columns[0].attribute
+                            size = values.tally_codes(codes, present, number, weight, room)
+                        else:
+                            size = values.tally(rows, positions, columns[0], weight, room)
+                    yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
         """The codes of one attribute, segment by segment, with the positions of the rows that have
@@ -135,17 +150,26 @@ class RowValues:
             rows = map_words(self.view.path, segment).at(positions)
             yield segment, positions, *self._codes(rows, positions, 0)
 
-    def _codes(self, rows: U64, positions: I64, place: int) -> tuple[U64, NDArray[np.bool_]]:
-        """The codes of one attribute for all positions, and which of them are values."""
+    def _codes(
+        self, rows: U64, positions: I64, place: int, known: KnownCodes | None = None
+    ) -> CellCodes:
+        """The codes of one attribute for all positions, and which of them are values. What is
+        ``known`` of columns that attributes have in common is not computed again."""
+        known = {} if known is None else known
+        attribute = self.attributes[place]
         by_column = []
         with np.errstate(over="ignore"):
-            for column in self.columns[place]:
-                codes = np.empty((positions.size, 2), np.uint64)
-                present = np.zeros(positions.size, np.bool_)
-                values.codes(rows, positions, column, codes, present)
-                by_column.append((codes, present))
-            codes, present = by_column[0]
-            last = len(by_column) - 1 if self.attributes[place].within else len(by_column)
+            where = zip(attribute.columns, attribute.families, strict=True)
+            for cells, column in zip(where, self.columns[place], strict=True):
+                if cells not in known:
+                    codes = np.empty((positions.size, 2), np.uint64)
+                    present = np.zeros(positions.size, np.bool_)
+                    values.codes(rows, positions, column, codes, present)
+                    known[cells] = codes, present
+                by_column.append(known[cells])
+            (first, values_there) = by_column[0]
+            codes, present = first.copy(), values_there.copy()
+            last = len(by_column) - 1 if attribute.within else len(by_column)
             for number, (others, also) in enumerate(by_column[1:], 1):
                 combine = values.combine if number < last else values.combine_within
                 combine(codes, present, others, also)

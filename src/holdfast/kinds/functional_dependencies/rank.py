@@ -119,11 +119,16 @@ def _derived(lhs: int, rhs: int, known: Sequence[_Step]) -> list[_Step] | None:
     """The steps from one set of columns to others, as few as are needed; None: there are none."""
     reached, taken = lhs, list[_Step]()
     while reached & rhs != rhs:
-        step = next((s for s in known if not s.lhs & ~reached and s.rhs & ~reached), None)
+        unreached, step = ~reached, None
+        for each in known:
+            if each.rhs & unreached and not each.lhs & unreached:
+                if each.rhs & rhs & unreached:  # the one that ends it, where there is one
+                    step = each
+                    break
+                if step is None:
+                    step = each
         if step is None:
             return None
-        # The one that ends it, where there is one.
-        step = next((s for s in known if not s.lhs & ~reached and s.rhs & rhs & ~reached), step)
         taken.append(step)
         reached |= step.rhs
     wanted, needed = rhs, list[_Step]()
