@@ -4,13 +4,14 @@
 #   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
 #   make test-exports dbt, Great Expectations, Soda and others run what is exported for them
 #   make test-store   profiles on a real S3 server, which it installs where it can
+#   make test-feeds   feeds of PostgreSQL through Debezium and Kafka, which it installs where it can
 #   make docs         the documentation site, in site/
 #   make bench-gpu    the same counts on a GPU, and how fast, where there is one
 #   make lint format bench clean
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: bench-long demo docs test test-cluster test-connect test-exports test-store test-fast test-long test-lowest lint format bench bench-gpu clean
+.PHONY: bench-long demo docs test test-cluster test-connect test-exports test-feeds test-store test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -23,6 +24,7 @@ LOWEST := .venv-lowest/.ready
 EXPORTS := .venv-exports/.ready
 DOCS := .venv-docs/.ready
 STORE := .venv-store/.ready
+FEEDS := .venv-feeds/.ready
 # Another Numba would throw away what ours has compiled, and ours what that has.
 OLD_KERNELS = NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels"
 # Spark finds its Java, and its workers' python3, through these two.
@@ -34,7 +36,7 @@ TESTING = $(call WITH_JAVA,$(1)) JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+
 # now and then, which is worth the start of another process; quick ones do not.
 SPREAD := -n 2 --dist worksteal
 SPREAD_MORE := -n 3 --dist worksteal
-NO_JVM := not spark and not cluster and not connect and not store
+NO_JVM := not spark and not cluster and not connect and not store and not feeds
 
 $(READY): pyproject.toml constraints.txt tools/setup.sh
 	@tools/setup.sh python .venv constraints.txt dev
@@ -65,6 +67,10 @@ $(STORE): tools/setup.sh
 	@mkdir -p .venv-store
 	@if tools/setup.sh store .venv-store; then touch $@; fi
 
+$(FEEDS): tools/setup.sh
+	@mkdir -p .venv-feeds
+	@if tools/setup.sh feeds .venv-feeds; then touch $@; fi
+
 demo: $(READY)
 	@$(call WITH_JAVA,.venv) tools/demo.sh
 
@@ -82,7 +88,7 @@ test-fast: $(READY)
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)
-	$(call TESTING,.venv) HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} pytest tests $(SPREAD) -m "(law or long) and not store" --ignore=tests/cluster --ignore=tests/connect
+	$(call TESTING,.venv) HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} pytest tests $(SPREAD) -m "(law or long) and not store and not feeds" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
@@ -93,6 +99,9 @@ test-lowest: $(LOWEST)
 test-store: $(READY) $(STORE)
 	.venv/bin/pytest tests/objects -m "not cluster"
 	$(call TESTING,.venv) pytest tests/objects -m cluster
+
+test-feeds: $(READY) $(FEEDS)
+	$(call TESTING,.venv) HOLDFAST_FEEDS="$(CURDIR)/.venv-feeds" pytest tests/feeds -m feeds
 
 test-exports: $(EXPORTS)
 	HOLDFAST_EXPORTS="$(CURDIR)/.venv-exports/bin/python" .venv/bin/pytest tests/export
@@ -128,5 +137,5 @@ bench-gpu:
 	PYTHONPATH=src $(GPU) -m benchmarks gpu
 
 clean:
-	rm -rf .venv .venv-lowest .venv-exports .venv-docs .venv-store site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-exports .venv-docs .venv-store .venv-feeds site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

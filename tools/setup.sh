@@ -4,6 +4,7 @@
 #   tools/setup.sh python VENV CONSTRAINTS EXTRA   a virtual environment with holdfast[EXTRA]
 #   tools/setup.sh java                            prints the home of a Java that Spark can use
 #   tools/setup.sh store FOLDER                    an S3 server for tests, in FOLDER/bin
+#   tools/setup.sh feeds FOLDER                    PostgreSQL, and Kafka and Debezium in FOLDER
 #
 # As root on Debian or Ubuntu it installs what is missing; anywhere else it stops with the one
 # command that does. Written for bash 3.2, which is what macOS has.
@@ -204,9 +205,59 @@ setup_store() {
         stop "The S3 server could not be built; tests that need it are skipped."
 }
 
+# ---- Feeds: PostgreSQL, Kafka, and Kafka Connect with Debezium ----------------------------
+
+kafka='org.apache.kafka:kafka_2.13:4.1.0'
+debezium='io.debezium:debezium-embedded:3.6.0.Final io.debezium:debezium-connector-postgres:3.6.0.Final'
+
+# jars FOLDER GROUP:NAME:VERSION...: with all that these need, Connect itself among it.
+jars() {
+    local folder=$1 one group name version
+    shift
+    [ ! -e "$folder/.ready" ] || return 0
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    {
+        echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        echo '<groupId>tests</groupId><artifactId>feeds</artifactId><version>1</version>'
+        echo '<packaging>pom</packaging><dependencies>'
+        for one in "$@"; do
+            IFS=: read -r group name version <<<"$one"
+            echo "<dependency><groupId>$group</groupId><artifactId>$name</artifactId>"
+            echo "<version>$version</version></dependency>"
+        done
+        echo '</dependencies></project>'
+    } >"$folder/pom.xml"
+    mvn -q -B -f "$folder/pom.xml" dependency:copy-dependencies -DoutputDirectory="$folder" &&
+        touch "$folder/.ready"
+}
+
+setup_feeds() {
+    local folder missing=''
+    folder=$(cd "$1" && pwd)
+    if ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
+        if ! can_apt || ! apt_install postgresql; then
+            say "No PostgreSQL: tests that need it are skipped. Install it with:" \
+                "$(hint postgresql postgresql-server postgresql)"
+            missing=yes
+        fi
+    fi
+    if ! command -v mvn >/dev/null && ! { can_apt && apt_install maven; }; then
+        stop "No Kafka: fetching it needs Maven; tests of feeds are skipped." \
+            "Install it with: $(hint maven maven maven)"
+    fi
+    say "Fetching Kafka and Debezium into $folder (80 MB, once)."
+    # shellcheck disable=SC2086 # a list of words
+    if ! jars "$folder/kafka" $kafka || ! jars "$folder/connect" $debezium; then
+        stop "Kafka or Debezium could not be fetched; tests that need them are skipped."
+    fi
+    [ -z "$missing" ]
+}
+
 case ${1:-} in
     python) setup_python "${2:?the folder}" "${3:?the constraints file}" "${4:?the extra}" ;;
     java) setup_java ;;
     store) setup_store "${2:?the folder}" ;;
-    *) stop "usage: tools/setup.sh python VENV CONSTRAINTS EXTRA | java | store FOLDER" ;;
+    feeds) setup_feeds "${2:?the folder}" ;;
+    *) stop "usage: tools/setup.sh python VENV CONSTRAINTS EXTRA | java | store FOLDER | feeds FOLDER" ;;
 esac

@@ -1,0 +1,42 @@
+"""Real servers of feeds, where they are installed (``make test-feeds``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.feeds.servers import Postgres, jars, kafka, postgres, postgres_programs
+
+_INSTALL = "; `make test-feeds` installs it where it can"
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a broker of Kafka listens."""
+    class_path = jars("kafka")
+    if class_path is None:
+        pytest.skip(f"no Kafka is installed{_INSTALL}")
+    with kafka(class_path, tmp_path_factory.mktemp("kafka") / "broker") as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture(scope="session")
+def connect_jars() -> str:
+    """The class path of Connect with Debezium."""
+    class_path = jars("connect")
+    if class_path is None:
+        pytest.skip(f"no Kafka Connect with Debezium is installed{_INSTALL}")
+    return class_path
+
+
+@pytest.fixture(scope="session")
+def database(connect_jars: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A server of PostgreSQL."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip(f"no PostgreSQL is installed{_INSTALL}")
+    folder: Path = tmp_path_factory.mktemp("postgres")
+    with postgres(programs, folder / "server") as server:
+        yield server
