@@ -44,13 +44,13 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
-from holdfast.model.near import NearRule, Suspect, Suspects
+from holdfast.model.near import SHOWN, NearRule, Suspect, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.records import JsonObject
 from holdfast.model.results import Results
 from holdfast.model.versions import Entry, TableDiff, Verification
-from holdfast.report.document import LIMIT, document, ordered_columns
+from holdfast.report.document import LIMIT, LOOKED_THROUGH, document, ordered_columns
 from holdfast.report.snapshot import (
     Snapshot,
     TableSnapshot,
@@ -847,6 +847,7 @@ class Profile:
 
             # A few rows of files that the driver sees: that is no work for a cluster.
             points = flow.points(InProcess(), self._store, columns, now.version)
+        suspects = self._suspects_on_page(now) if values else {}
         name = Path(self.path).name or self.path
         return document(
             name,
@@ -857,7 +858,26 @@ class Profile:
             values=values,
             ranking=self.ranking_of(now),
             expectations=self.expectations(now.version),
+            suspects=suspects,
         )
+
+    def _suspects_on_page(self, now: Snapshot) -> dict[str, Suspects]:
+        """The first suspects of each table that is not long, of the last version."""
+        from holdfast import flow
+        from holdfast.runtime.runner import InProcess
+
+        if now.version != self._store.head():
+            return {}
+        tables = [each for each in now.tables.values() if each.near_rules]
+        asked = [
+            flow.Asked(None, [table.name], SHOWN, now.version)
+            for table in tables
+            if table.rows <= LOOKED_THROUGH
+        ]
+        return {
+            each.tables[0]: flow.suspects(InProcess(), self._store, each, self._progress)
+            for each in asked
+        }
 
     def report(
         self,

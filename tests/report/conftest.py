@@ -122,6 +122,80 @@ def sifted(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 @pytest.fixture(scope="session")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """Orders of which rules are expected, two of whose cities are in a wrong country; a good batch
+    of copied orders, which breaks what held by chance, and a bad one. Not to be changed."""
+    numbers = range(120)
+    orders = pa.table(
+        {
+            "order_id": [20_001 + n for n in numbers],
+            "customer_id": [1 + n * 7 % 40 for n in numbers],
+            "city": [CITIES[n % 4][0] for n in numbers],
+            "country": [CITIES[(n + (n in (17, 50))) % 4][1] for n in numbers],
+            "year": [1990 + n % 30 for n in numbers],
+            "amount": [n * 37 % 113 / 4 for n in numbers],
+        }
+    )
+    customers = pa.table({"customer_id": [*range(1, 41)], "segment": ["a", "b"] * 20})
+    path = tmp_path_factory.mktemp("gated") / "shop"
+    profile = profiled(path, {"orders": orders, "customers": customers})
+    rules = [
+        Expectation("orders: key(order_id)", name="one row per order"),
+        Expectation("orders(customer_id) in customers(customer_id)"),
+        Expectation("orders: city -> country", "warn", max_rows=2),
+    ]
+    flow.expect(InProcess(), Store.open(profile.path), rules, no_progress)
+
+    def copied(first: int, rows: int, new_id: int, country: str | None = None) -> pa.Table:
+        some = orders.slice(first, rows)
+        columns = {name: some[name].to_pylist() for name in some.column_names}
+        columns["order_id"] = [new_id + n for n in range(rows)]
+        if country:
+            columns["country"] = [country] * rows
+        return pa.table(columns)
+
+    applied(profile, "orders", "monday", inserts=copied(60, 30, 30_001))
+    applied(profile, "orders", "tuesday", inserts=copied(60, 2, 20_005))
+    applied(profile, "orders", "wednesday", inserts=copied(0, 1, 40_001, "XX"))
+    return profile
+
+
+CITIES = (("Graz", "AT"), ("Bern", "CH"), ("Lyon", "FR"), ("Turin", "IT"))
+
+
+@pytest.fixture(scope="session")
+def chained(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """Tables that refer to each other in five steps, over several of them, and by two columns. Not
+    to be changed."""
+    tables = {
+        "regions": pa.table({"region_id": [*range(1, 6)], "label": list("abcde")}),
+        "nations": pa.table(
+            {"nation_id": [*range(1, 26)], "region_id": [1 + n % 5 for n in range(25)]}
+        ),
+        "clients": pa.table(
+            {"client_id": [*range(1, 61)], "nation_id": [1 + n * 3 % 25 for n in range(60)]}
+        ),
+        "orders": pa.table(
+            {"order_id": [*range(1, 151)], "client_id": [1 + n * 7 % 60 for n in range(150)]}
+        ),
+        "stock": pa.table(
+            {"part_no": [1 + n // 8 for n in range(80)], "store_no": [1 + n % 8 for n in range(80)]}
+        ),
+        "items": pa.table(
+            {
+                "order_id": [1 + n // 2 for n in range(300)],
+                "part_no": [1 + n * 3 % 80 // 8 for n in range(300)],
+                "store_no": [1 + n * 3 % 80 % 8 for n in range(300)],
+                "nation_id": [1 + n * 7 % 25 for n in range(300)],
+                "region_id": [1 + n * 3 % 5 for n in range(300)],
+            }
+        ),
+    }
+    path = tmp_path_factory.mktemp("chained") / "chain"
+    return profiled(path, tables, max_arity=2)
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A browser that all tests of a process share."""
     program = executable()

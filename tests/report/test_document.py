@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast import Profile, flow
+from holdfast.flow import Asked
 from holdfast.kinds.base import Kind
 from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.constraints import Key
@@ -107,6 +108,48 @@ def test_what_is_expected_stands_there_with_its_state(expecting: Profile) -> Non
     ]  # fmt: skip
     # Those of an earlier version are those that were expected then.
     assert expecting.document(version=1)["expectations"] == []
+
+
+def test_a_batch_has_what_became_of_expected_rules(gated: Profile) -> None:
+    batches = {each["version"]: each["batches"] for each in gated.document()["versions"]}
+    assert batches[2] == []
+    (good,), (bad,), (warned,) = (batches[version] for version in (3, 4, 5))
+    assert good["expected"] == {"holding": 3, "violated": []}
+    assert good["changes"]["functional_dependencies"]["counts"]["broken"] > 0
+    assert bad["expected"]["holding"] == 2
+    (broken,) = bad["expected"]["violated"]
+    (group, *_) = broken.pop("groups")
+    assert broken == {
+        "text": "orders: key(order_id)", "name": "one row per order", "severity": "error",
+        "breaks": True, "violated_by": "2 pairs of rows", "columns": ["order_id"],
+    }  # fmt: skip
+    assert (group["number"], group["new"], group["about"]) == (2, [True, False], "2 rows share it")
+    assert {row["order_id"] for row in group["rows"]} == {20_005}
+    told = {each["text"]: each["breaks"] for each in warned["expected"]["violated"]}
+    assert told == {"orders: key(order_id)": False, "orders: city -> country": True}
+    assert warned["near"][0].startswith("city -> country: 1 more row breaks it")
+    without = gated.document(values=False)["versions"][3]["batches"][0]["expected"]
+    assert without["violated"][0]["groups"] == []
+
+
+def test_near_rules_are_there_with_their_suspects(
+    gated: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = table_of(gated.document(values=False), "orders")
+    assert near["suspects"] is None
+    (city,) = [each for each in near["near"]["rules"] if each["text"] == "city -> country"]
+    assert city["sentence"] == "3 rows of 153 differ from the rest of their city"
+    suspects = table_of(gated.document(), "orders")["suspects"]
+    asked = Asked(None, ["orders"], 20)
+    found = flow.suspects(InProcess(), Store.open(gated.path), asked, no_progress)
+    assert suspects["total"] == found.total
+    assert suspects["cells"] == [
+        {**each.to_dict(), "suspicion": each.suspicion} for each in found.cells
+    ]
+    # Rows of earlier versions are gone, and long tables take long.
+    assert table_of(gated.document(version=4), "orders")["suspects"] is None
+    monkeypatch.setattr("holdfast.api.LOOKED_THROUGH", 152)
+    assert table_of(gated.document(), "orders")["suspects"] is None
 
 
 def test_the_grain_is_a_key_or_why_there_is_none(shop: Profile, tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from holdfast.store import Store
 @dataclass(frozen=True)
 class Asked:
     """Whose cells are asked for: those that a rule suspects, or else all near rules of some
-    tables; at most so many."""
+    tables; at most so many; in a version whose rows are there."""
 
     rule: Rule | None
     tables: Sequence[str]
     limit: int | None
+    version: int | None = None  # None: the last one
 
 
 def suspects(runner: Runner, store: Store, asked: Asked, progress: Progress) -> Suspects:
@@ -43,7 +44,7 @@ def streamed(
 ) -> Iterator[tuple[Suspects, Iterator[Suspect]]]:
     """The same with the cells one after the other, of which any number can be read in the block."""
     names = asked.tables if asked.rule is None else [asked.rule.tables[0]]
-    with store.asking() as lease, ExitStack() as stack:
+    with store.asking(asked.version) as lease, ExitStack() as stack:
         version, now = store.read(lease.version), snapshot(store, lease.version)
         tables = stored_tables(version)
         near: list[NearRule] = []

@@ -18,7 +18,8 @@ from holdfast.kinds.ranking import TableRanking, ranked
 from holdfast.model.changes import Changes, KindChanges
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
-from holdfast.model.expectations import Standing
+from holdfast.model.expectations import ExpectationChange, Group, Standing
+from holdfast.model.near import NearList, Suspect, Suspects
 from holdfast.model.options import Settings
 from holdfast.model.ranking import Ranked
 from holdfast.model.records import ADDED, JsonObject, Serializable
@@ -26,6 +27,7 @@ from holdfast.model.versions import Entry
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.standing import how_far
 from holdfast.rules.history import lifetimes
+from holdfast.screen.text import count
 
 LIMIT = 10_000
 """So many constraints of a list are on the page unless told; how many there are is told beside."""
@@ -37,6 +39,12 @@ the numbers."""
 LISTED = 20
 """So many of each list of a change are on the page."""
 
+
+GROUPS = 3
+"""So many groups of rows that violate an expected rule are on the page."""
+
+LOOKED_THROUGH = 300_000
+"""The most rows of a table that a report looks through for suspects, which takes a few seconds."""
 
 LONGEST = 2**53 - 1
 """The largest whole number that JavaScript holds."""
@@ -65,10 +73,11 @@ def document(
     values: bool = True,
     ranking: Mapping[str, TableRanking] | None = None,
     expectations: Sequence[Standing] = (),
+    suspects: Mapping[str, Suspects] | None = None,
 ) -> JsonObject:
     """The document of a version. ``values``: whether cells of the data are in it: rows that show
-    something, the ends of columns, and ``points`` for plots. ``ranking``: what matters first; None:
-    whatever batches say of it. ``expectations``: those of the version."""
+    something, the ends of columns, ``points`` for plots, and ``suspects``, by table. ``ranking``:
+    what matters first; None: whatever batches say of it. ``expectations``: those of the version."""
     first_of = ranked(snapshot, snapshot.tables) if ranking is None else ranking
     lists = {
         name: _lists(table, snapshot.options, limit, values, first_of[name].kinds)
@@ -80,13 +89,14 @@ def document(
             snapshot,
             lists[name],
             (points or {}).get(name) if values else None,
+            (suspects or {}).get(name) if values else None,
             values,
             first_of[name],
         )
         for name, table in snapshot.tables.items()
     ]
     across = [
-        _list(part, part.listed(snapshot), limit, values)
+        _list(part, part.listed(snapshot), limit, values, worthwhile=kind.worthwhile)
         for kind, parts in registry.profile_parts().items()
         if kind.name in snapshot.found
         for part in parts
@@ -142,6 +152,7 @@ def _table(
     snapshot: Snapshot,
     lists: Sequence[ListOnPage],
     points: Points | None,
+    suspects: Suspects | None,
     values: bool,
     ranking: TableRanking,
 ) -> JsonObject:
@@ -158,6 +169,8 @@ def _table(
         "columns": _columns(table, values),
         "grain": ranking.grain.to_dict(),
         "lists": [part.to_dict() for part in lists],
+        "near": None if table.near is None else _near(table.near),
+        "suspects": None if suspects is None else _suspects(suspects),
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
         "points": None if points is None else points.to_dict(),
     }
@@ -170,6 +183,30 @@ def _expectation(each: Standing) -> JsonObject:
         "tables": list(each.expectation.tables),
         "violated_by": None if each.violations == 0 else how_far(each),
     }
+
+
+def _near(listed: NearList) -> JsonObject:
+    """The rules that nearly hold."""
+    rules = [
+        {
+            **each.to_dict(),
+            "text": each.rule.body,
+            "sentence": each.sentence,
+            "lhs": list(each.lhs),
+            "rhs": each.rhs,
+        }
+        for each in listed.near
+    ]
+    return {"rules": rules, "more": listed.more}
+
+
+def _suspects(found: Suspects) -> JsonObject:
+    """The cells that they suspect."""
+    return {"total": found.total, "cells": [_suspect(each) for each in found.cells]}
+
+
+def _suspect(cell: Suspect) -> JsonObject:
+    return {**cell.to_dict(), "suspicion": cell.suspicion}
 
 
 def _columns(table: TableSnapshot, values: bool) -> list[JsonObject]:
@@ -208,6 +245,7 @@ class ListOnPage(Serializable):
     total: int
     entries: list[JsonObject]
     note: str | None = dataclass_field(default=None, metadata=ADDED)
+    worthwhile: float | None = dataclass_field(default=None, metadata=ADDED)  # the least good score
 
 
 def _lists(
@@ -238,6 +276,7 @@ def _list(
     values: bool,
     first: Sequence[Ranked] = (),
     note: str | None = None,
+    worthwhile: float | None = None,
 ) -> ListOnPage:
     """A list: what is ranked first, then the others in their own order."""
     entries = [{**part.described(each.constraint), "rank": _rank(each)} for each in first[:limit]]
@@ -250,7 +289,8 @@ def _list(
     entries = entries[:limit]
     if not values:
         entries = [{**each, "witness": None} if "witness" in each else each for each in entries]
-    return ListOnPage(part.name, part.field, part.nouns, len(found), entries, note)
+    total = len(found)
+    return ListOnPage(part.name, part.field, part.nouns, total, entries, note, worthwhile)
 
 
 def _rank(each: Ranked) -> JsonObject:
@@ -297,11 +337,42 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> JsonObject:
         "rows": changes.rows,
         "duplicates": changes.duplicates,
         "duplicated": list(changes.duplicated) if detailed and values else [],
+        "expected": None
+        if changes.expectations is None
+        else _expected(changes.expectations, detailed and values),
+        "near": [each.sentence for each in changes.near],
         "changes": {
             kind.field: _changed(changes.kinds[kind.field], detailed, values)
             for kind in registry.named_in(changes.kinds)
         },
     }
+
+
+def _expected(changes: Sequence[ExpectationChange], rows: bool) -> JsonObject:
+    """What became of the expected rules: those that do not hold, and how many do."""
+    violated = [each for each in changes if not each.after.holds]
+    return {
+        "holding": len(changes) - len(violated),
+        "violated": [
+            {
+                "text": each.rule,
+                "name": each.after.expectation.name,
+                "severity": each.after.expectation.severity,
+                "breaks": each.breaks,
+                "violated_by": how_far(each.after),
+                "columns": list(each.after.expectation.constraint.involved),
+                "groups": [_group(each, group) for group in each.groups[:GROUPS]] if rows else [],
+            }
+            for each in violated
+        ],
+    }
+
+
+def _group(change: ExpectationChange, group: Group) -> JsonObject:
+    """Rows that violate a rule together."""
+    sharing = registry.of(change.after.expectation.constraint).sharing
+    about = f"{count(group.number, 'row')} {sharing}" if sharing else None
+    return {**group.to_dict(), "about": about}
 
 
 def _changed(changes: KindChanges, detailed: bool, values: bool) -> JsonObject:

@@ -278,10 +278,10 @@ class Store:
             lease.release()
 
     @contextmanager
-    def asking(self) -> Iterator[Lease]:
-        """Be a reader of the last version whose tasks write files, which they remove unless they
-        fail: in a temporary folder where the directory cannot be written."""
-        with self.reading() as lease, ExitStack() as stack:
+    def asking(self, version: int | None = None) -> Iterator[Lease]:
+        """Be a reader of a version, the last one by default, whose tasks write files, which they
+        remove unless they fail: in a temporary folder where the directory cannot be written."""
+        with self.reading(version) as lease, ExitStack() as stack:
             if not lease.held:
                 folder = tempfile.TemporaryDirectory(prefix="holdfast-")
                 lease.folder = stack.enter_context(folder)
