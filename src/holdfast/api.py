@@ -205,8 +205,10 @@ class Profile:
         deletes: Rows | None = None,
         updates: Rows | None = None,
         upserts: Rows | None = None,
+        snapshot: Rows | None = None,
         row_key: Sequence[str] | None = None,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
@@ -220,6 +222,7 @@ class Profile:
         table: Batch,
         *,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
@@ -235,8 +238,10 @@ class Profile:
         deletes: Rows | None = None,
         updates: Rows | None = None,
         upserts: Rows | None = None,
+        snapshot: Rows | None = None,
         row_key: Sequence[str] | None = None,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
@@ -248,8 +253,10 @@ class Profile:
         Deletes and updates refer to the rows before the batch. Deletes hold whole rows or, with
         ``row_key``, only its columns; updates hold whole new rows, each matching exactly one old
         row in ``row_key``, and upserts such rows or new ones, which are inserted. With
-        ``if_exists`` deletes of rows that are not there are skipped and counted. The same
-        ``batch_id`` with the same content again changes nothing.
+        ``if_exists`` deletes of rows that are not there are skipped and counted. A ``snapshot`` has
+        all rows as they are now; what changed is found by comparing it with the rows of the table,
+        and with less than half as many it is refused unless they are meant to go
+        (``allow_shrink``). The same ``batch_id`` with the same content again changes nothing.
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
@@ -264,7 +271,8 @@ class Profile:
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
         folder = None if quarantine is None else _folder(quarantine)
-        batch = batch_by_table(table, (inserts, deletes, updates, upserts), row_key, if_exists)
+        rows = (inserts, deletes, updates, upserts, snapshot)
+        batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
 
         def change() -> Changes | BatchChanges:
             changes = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
@@ -286,8 +294,10 @@ class Profile:
         deletes: Rows | None = None,
         updates: Rows | None = None,
         upserts: Rows | None = None,
+        snapshot: Rows | None = None,
         row_key: Sequence[str] | None = None,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> Changes: ...
@@ -298,6 +308,7 @@ class Profile:
         table: Batch,
         *,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> BatchChanges: ...
@@ -310,13 +321,16 @@ class Profile:
         deletes: Rows | None = None,
         updates: Rows | None = None,
         upserts: Rows | None = None,
+        snapshot: Rows | None = None,
         row_key: Sequence[str] | None = None,
         if_exists: bool = False,
+        allow_shrink: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
-        batch = batch_by_table(table, (inserts, deletes, updates, upserts), row_key, if_exists)
+        rows = (inserts, deletes, updates, upserts, snapshot)
+        batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
         changes = self._change(batch, batch_id, True, device)
         return changes.alone(table) if isinstance(table, str) else changes
 
@@ -434,6 +448,7 @@ class Profile:
                 **row_inputs[table],
                 row_key=each.row_key,
                 if_exists=each.if_exists,
+                allow_shrink=each.allow_shrink,
                 batch_id=batch_id,
             )
             for table, each in checked.items()

@@ -1,4 +1,5 @@
-"""Generated batches: inserts, deletes by row or by key, updates, upserts, the rows afterwards."""
+"""Generated batches: inserts, deletes by row or by key, updates, upserts, snapshots, and the rows
+afterwards."""
 
 from __future__ import annotations
 
@@ -19,18 +20,34 @@ class Change:
     after: Rows
     batch: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    new: Rows = field(default_factory=list)  # in a snapshot
 
     @property
     def arrived(self) -> Rows:
         """The rows that it brings."""
+        if "snapshot" in self.batch:
+            return self.new
         kinds = ("inserts", "updates", "upserts")
         return [row for kind in kinds for row in self.batch.get(kind, [])]
 
 
 @st.composite
-def batches(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
-    """A batch that fits the rows: by whole rows, or by a row key with updates."""
-    return draw(_by_key(columns, rows) if draw(st.booleans()) else _by_row(columns, rows))
+def batches(draw: st.DrawFn, columns: int, rows: Rows, snapshots: bool = True) -> Change:
+    """A batch that fits the rows: by whole rows, by a row key with updates, or a snapshot."""
+    change = draw(_by_key(columns, rows) if draw(st.booleans()) else _by_row(columns, rows))
+    if snapshots and draw(st.integers(0, 3)) == 0:
+        return draw(_as_snapshot(rows, change.after))
+    return change
+
+
+@st.composite
+def _as_snapshot(draw: st.DrawFn, before: Rows, after: Rows) -> Change:
+    """All rows as they are after a change, in any order."""
+    new, gone = Counter(after) - Counter(before), Counter(before) - Counter(after)
+    batch = {"snapshot": draw(st.permutations(after)), "allow_shrink": True}
+    counts = {"inserted": new.total(), "deleted": gone.total()}
+    counts |= {"updated": 0, "unchanged": 0, "skipped": 0}
+    return Change(after, batch, counts, list(new.elements()))
 
 
 @st.composite

@@ -203,20 +203,29 @@ class Shop:
         deletes: Rows | None = None,
         updates: Rows | None = None,
         upserts: Rows | None = None,
+        snapshot: Rows | None = None,
         row_key: tuple[str, ...] = (),
         batch_id: str | None = None,
         key_only: bool = False,
         if_exists: bool = False,
+        allow_shrink: bool = False,
     ) -> flow.Batch:
         given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
-        row_inputs = {
+        given["snapshot"] = snapshot
+        row_inputs: dict[str, Any] = {
             kind: row_input(self.kinds, rows, kind)
             for kind, rows in given.items()
             if rows is not None
         }
         if key_only and "deletes" in row_inputs:
             row_inputs["deletes"] = picked(row_inputs["deletes"], row_key)
-        return flow.Batch(**row_inputs, row_key=row_key, batch_id=batch_id, if_exists=if_exists)
+        return flow.Batch(
+            **row_inputs,
+            row_key=row_key,
+            batch_id=batch_id,
+            if_exists=if_exists,
+            allow_shrink=allow_shrink,
+        )
 
     def verify(self) -> Verification:
         return flow.verify(self.runner, self.store, no_progress)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.input.batch_files import CHANGES
 from holdfast.kernels import search
 from holdfast.model.options import Options
 from tests import oracle
@@ -176,7 +177,7 @@ def test_more_columns_than_a_word_has_bits(
         for _ in range(2):
             change = data.draw(batches(len(varied), narrow))
             batch: dict[str, Any] = {
-                name: wide(value) if name in ("inserts", "updates", "upserts", "deletes") else value
+                name: wide(value) if name in CHANGES else value
                 for name, value in change.batch.items()
             }
             if batch.get("row_key"):

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Options, Profile, flow, sample
+from holdfast.input.batch_files import CHANGES
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import values
 from holdfast.kinds import registry
@@ -122,7 +123,7 @@ def batch_of(kinds: list[Kind], batch: dict[str, Any]) -> flow.Batch:
     key_only = given_.pop("key_only", False)
     row_inputs: dict[str, Any] = {
         what: row_input(kinds, given_.pop(what), what)
-        for what in ("inserts", "deletes", "updates", "upserts")
+        for what in CHANGES
         if given_.get(what) is not None
     }
     if key_only and "deletes" in row_inputs:

@@ -37,12 +37,14 @@ def test_a_folder_has_a_folder_for_each_table(tmp_path: Path) -> None:
             "upserts": Source(str(tmp_path / "a.b/upserts")),
             "row_key": (),
             "if_exists": False,
+            "allow_shrink": False,
         },
         "orders": {
             "inserts": Source(str(tmp_path / "orders/inserts.csv")),
             "deletes": Source(str(tmp_path / "orders/deletes.csv.gz")),
             "row_key": (),
             "if_exists": False,
+            "allow_shrink": False,
         },
     }
 
@@ -126,17 +128,20 @@ tables:
             "inserts": Source(str(tmp_path / "new/orders.csv"), **cells),  # type: ignore[arg-type]
             "row_key": (),
             "if_exists": False,
+            "allow_shrink": False,
         },
         "lines": {
             "deletes": Source("/data/gone.parquet"),
             "upserts": Source("s3a://store/lines.csv", escape="\\"),
             "row_key": ("order", "line"),
             "if_exists": True,
+            "allow_shrink": False,
         },
         "days": {
             "inserts": Source(str(tmp_path / "days.parquet"), round_nanoseconds=True),
             "row_key": (),
             "if_exists": False,
+            "allow_shrink": False,
         },
         "people": {
             "updates": Source(
@@ -144,6 +149,7 @@ tables:
             ),
             "row_key": ("id",),
             "if_exists": False,
+            "allow_shrink": False,
         },
     }
 

@@ -24,8 +24,8 @@ _ROW_KEY = (
 
 @dataclass(frozen=True)
 class Batch:
-    """What changes: one table, whose rows are in up to four sources, or the tables of a batch in
-    files."""
+    """What changes: one table, whose rows are in up to four sources or in a snapshot, or the tables
+    of a batch in files."""
 
     table: Annotated[str | None, flag("--table", "The table that changes.", "NAME")] = None
     inserts: Annotated[str | None, flag("--inserts", "New rows.", "SOURCE")] = None
@@ -40,6 +40,10 @@ class Batch:
         str | None,
         flag("--upserts", "Rows to update where the row key exists, else to insert.", "SOURCE"),
     ] = None
+    snapshot: Annotated[
+        str | None,
+        flag("--snapshot", "All rows as they are now: what changed is found.", "SOURCE"),
+    ] = None
     batch: Annotated[
         str | None,
         flag("--batch", "Several tables: a folder (TABLE/inserts.csv …) or a YAML file.", "PATH"),
@@ -48,6 +52,9 @@ class Batch:
     if_exists: Annotated[bool, flag("--if-exists", "Skip deletes of rows that do not exist.")] = (
         False
     )
+    allow_shrink: Annotated[
+        bool, flag("--allow-shrink", "The snapshot may have less than half of the rows.")
+    ] = False
     batch_id: Annotated[
         str | None, flag("--batch-id", "A name; a batch is applied once under it.", "ID")
     ] = None
@@ -90,22 +97,30 @@ class Batch:
         given = {change: path for change, path in paths.items() if path is not None}
         if self.batch is None:
             key = self._row_key()
-            return {self._table(given): TableFiles(given, key, self.if_exists)}
+            of_table = TableFiles(given, key, self.if_exists, self.allow_shrink)
+            return {self._table(given): of_table}
         if self.table is not None or given:
             raise InputError(
                 "--batch names the tables and their rows: leave out --table, --inserts, --deletes, "
-                "--updates and --upserts, or --batch"
+                "--updates, --upserts and --snapshot, or --batch"
             )
         files = table_files(self.batch)
         for name, key in self._row_keys(files, directory):
             files[name] = replace(files[name], row_key=key)
         if self.if_exists:
-            deletes = [name for name, table in files.items() if "deletes" in table.paths]
-            if not deletes:
-                raise InputError(f"--if-exists is about deletes, and {self.batch} has none")
-            for name in deletes:
+            for name in self._with("deletes", files, "--if-exists is about deletes"):
                 files[name] = replace(files[name], if_exists=True)
+        if self.allow_shrink:
+            for name in self._with("snapshot", files, "--allow-shrink is about snapshots"):
+                files[name] = replace(files[name], allow_shrink=True)
         return files
+
+    def _with(self, change: str, files: Mapping[str, TableFiles], about: str) -> list[str]:
+        """The tables with a change; an error if there are none, by what would be about them."""
+        tables = [name for name, table in files.items() if change in table.paths]
+        if not tables:
+            raise InputError(f"{about}, and {self.batch} has none")
+        return tables
 
     def _table(self, given: Mapping[str, str]) -> str:
         if self.table is None:
@@ -114,7 +129,8 @@ class Batch:
             )
         if not given:
             raise InputError(
-                "there is no change: give --inserts, --deletes, --updates or --upserts"
+                "there is no change: give --inserts, --deletes, --updates or --upserts, or "
+                "--snapshot"
             )
         return self.table
 
@@ -130,7 +146,9 @@ class Batch:
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The row keys of tables with more than inserts: those of one table, as TABLE=COLUMNS, or
         those of all tables that have none. So one command fits batches with and without updates."""
-        keyed = {name for name, table in files.items() if set(table.paths) != {"inserts"}}
+        keyed = {
+            name for name, table in files.items() if not set(table.paths) <= {"inserts", "snapshot"}
+        }
         for value in self.row_key or ():
             name, equals, columns = value.partition("=")
             if equals and name in _tables(directory):

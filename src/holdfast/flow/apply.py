@@ -140,7 +140,7 @@ def _expect(version: Commit, batches: Mapping[str, Batch]) -> None:
         columns, insert_only = version.table(name).columns, version.options.insert_only
         expect_batch(
             name, Columns.stored(columns), batch.changes, batch.row_key, batch.batch_id,
-            insert_only, batch.if_exists,
+            insert_only, batch.if_exists, batch.allow_shrink,
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from holdfast.input.sources import Source, is_local
 from holdfast.input.yaml_file import described, expect_keys, read_versioned
 from holdfast.model.errors import InputError
 
-CHANGES = ("inserts", "deletes", "updates", "upserts")
+CHANGES = ("inserts", "deletes", "updates", "upserts", "snapshot")
 """What a batch can do to a table."""
 
 
@@ -33,6 +33,7 @@ class TableFiles:
     paths: dict[str, str]  # by what is done with them
     row_key: tuple[str, ...] = ()
     if_exists: bool = False
+    allow_shrink: bool = False
     format: str | None = None
     options: dict[str, str] = field(default_factory=dict)  # Spark's own reader options
     delimiter: str | None = None
@@ -70,7 +71,12 @@ class TableFiles:
 
     def batch(self) -> dict[str, object]:
         """The form that :meth:`holdfast.Profile.apply` takes."""
-        return {**self.sources(), "row_key": self.row_key, "if_exists": self.if_exists}
+        return {
+            **self.sources(),
+            "row_key": self.row_key,
+            "if_exists": self.if_exists,
+            "allow_shrink": self.allow_shrink,
+        }
 
 
 def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, object]]:
@@ -178,7 +184,7 @@ def _table(file: Path, name: str, form: Any) -> TableFiles:
         at = f"{where}: {key}"
         if key in ("row_key", "null_values"):
             settings[key] = _texts(at, form[key])
-        elif key in ("if_exists", "round_nanoseconds"):
+        elif key in ("if_exists", "allow_shrink", "round_nanoseconds"):
             if not isinstance(form[key], bool):
                 raise InputError(f"{at}: expected true or false, not {described(form[key])}")
             settings[key] = form[key]

@@ -148,14 +148,30 @@ def expect_batch(
     batch_id: str | None = None,
     insert_only: bool = False,
     if_exists: bool = False,
+    allow_shrink: bool = False,
 ) -> None:
     """Raise an error for a batch that makes no sense, whatever its rows are.
 
-    ``given`` are its kinds of changes: inserts, deletes, updates, upserts.
+    ``given`` are its kinds of changes: inserts, deletes, updates, upserts; or a snapshot.
     """
     if not given:
         raise BatchError(
-            f"table {table!r}: an empty batch: give inserts, deletes, updates or upserts"
+            f"table {table!r}: an empty batch: give inserts, deletes, updates or upserts, or a "
+            "snapshot"
+        )
+    if "snapshot" in given and len(given) > 1:
+        raise BatchError(
+            f"table {table!r}: a snapshot has all rows as they are now, so there is nothing beside "
+            "it to insert, delete or update; give it alone"
+        )
+    if "snapshot" in given and row_key:
+        raise BatchError(
+            f"table {table!r}: --row-key says which rows deletes and updates mean; a snapshot is "
+            "compared row by row, so leave --row-key out"
+        )
+    if allow_shrink and "snapshot" not in given:
+        raise BatchError(
+            f"table {table!r}: --allow-shrink is about snapshots, and there is none; leave it out"
         )
     if if_exists and "deletes" not in given:
         raise BatchError(

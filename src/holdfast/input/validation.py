@@ -69,11 +69,13 @@ def batch_by_table(
     rows: tuple[Rows | None, ...],
     row_key: Sequence[str] | None,
     if_exists: bool,
+    allow_shrink: bool,
 ) -> Batch:
     """The batch in the form for several tables."""
     beside = dict(zip(CHANGES, rows, strict=True))
+    settings = {"if_exists": if_exists, "allow_shrink": allow_shrink}
     if isinstance(table, str):
-        return {table: {**beside, "row_key": row_key, "if_exists": if_exists}}
+        return {table: {**beside, "row_key": row_key, **settings}}
     if not table or not isinstance(table, Mapping):
         raise InputError(
             "expected the name of a table, or what happens to each of several, as in "
@@ -81,7 +83,7 @@ def batch_by_table(
         )
     if row_key is not None or any(given is not None for given in rows):
         raise InputError("a batch of several tables has its rows and row keys with each table")
-    known = (*CHANGES, "row_key", "if_exists")
+    known = (*CHANGES, "row_key", *settings)
     for name, part in table.items():
         if not isinstance(part, Mapping):
             raise InputError(
@@ -91,14 +93,25 @@ def batch_by_table(
         for key in part:
             if key not in known:
                 raise InputError(f"table {name!r}: unknown {key!r}; there are {', '.join(known)}")
-    if not if_exists:
-        return table
-    if not any(part.get("deletes") is not None for part in table.values()):
-        raise InputError("--if-exists is about deletes, and the batch has none; leave it out")
-    return {
-        name: {**part, "if_exists": True} if part.get("deletes") is not None else part
-        for name, part in table.items()
-    }
+    for name in settings:
+        if settings[name]:
+            table = with_setting(table, name)
+    return table
+
+
+_CONCERNS = {"if_exists": ("deletes", "deletes"), "allow_shrink": ("snapshot", "snapshots")}
+"""The change that a setting is about, and how several are called."""
+
+
+def with_setting(batch: Batch, setting: str) -> Batch:
+    """A batch of several tables with a setting for all tables that it concerns; an error if it
+    concerns none."""
+    change, called = _CONCERNS[setting]
+    concerned = [name for name, part in batch.items() if part.get(change) is not None]
+    if not concerned:
+        flag = f"--{setting.replace('_', '-')}"
+        raise InputError(f"{flag} is about {called}, and the batch has none; leave it out")
+    return {**batch, **{name: {**batch[name], setting: True} for name in concerned}}
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,7 @@ class TableBatch:
     changes: dict[str, Readable]
     row_key: tuple[str, ...]
     if_exists: bool
+    allow_shrink: bool
 
 
 def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[str, TableBatch]:
@@ -126,10 +140,11 @@ def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[s
             },
             (key,) if isinstance(key, str) else tuple(key),
             part.get("if_exists", False),
+            part.get("allow_shrink", False),
         )
         expect_batch(
             table, Columns.stored(record.columns), given, of_table.row_key, batch_id,
-            version.options.insert_only, of_table.if_exists,
+            version.options.insert_only, of_table.if_exists, of_table.allow_shrink,
         )  # fmt: skip
     return checked
 

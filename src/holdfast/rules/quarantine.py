@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from holdfast.input.row_input import Columns, RowInput
+from holdfast.input.row_input import Columns
 from holdfast.kernels.arrays import I64
 from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
@@ -246,7 +246,7 @@ def written(
     for rows in left_out:
         known = quarantined.get(rows.table, Quarantine(0, {}, {}, ()))
         rules = Counter(texts[place] for place in rows.rules.tolist())
-        source: RowInput = getattr(batches[rows.table], rows.kind)
+        source = batches[rows.table].source(rows.kind)
         form = _FILES.get(source.source.format, "parquet")
         layout = tasks.Layout(
             form, rows.columns.names, source.lines or Dialect(), source.header or form != "csv"

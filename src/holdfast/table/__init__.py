@@ -3,6 +3,7 @@
 state.py       the rows of a version
 batch.py       reading a batch, and applying it to the rows
 change.py      which rows a batch adds and removes
+snapshot.py    what changed, from all rows as they are now
 matching.py    the rows that deletes and updates mean
 columns.py     facts about columns, as batches change them
 indexes.py     the choice of columns to sort

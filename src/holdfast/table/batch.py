@@ -14,6 +14,7 @@ from holdfast.input.reading import read
 from holdfast.input.row_input import Columns, RowInput, fitted
 from holdfast.model import thresholds
 from holdfast.model.commits import ColumnRecord
+from holdfast.model.errors import BatchError
 from holdfast.model.records import from_form
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
@@ -30,6 +31,7 @@ from holdfast.table.matching import (
     with_deleted,
 )
 from holdfast.table.placement import shares
+from holdfast.table.snapshot import difference, expect_size
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.columns import ColumnSummary, Whole
@@ -50,16 +52,24 @@ class Batch:
     deletes: RowInput | None = None
     updates: RowInput | None = None
     upserts: RowInput | None = None
+    snapshot: RowInput | None = None  # all rows as they are now, in place of any of these
     row_key: tuple[str, ...] = ()
     batch_id: str | None = None
     if_exists: bool = False  # deletes of rows that are not there are skipped
+    allow_shrink: bool = False  # the snapshot may have less than half of the rows
 
     @property
     def changes(self) -> dict[str, RowInput]:
         """The rows of each kind of change that the batch has, in the order in which they are
         read."""
-        given = {kind: getattr(self, kind) for kind in ("inserts", "updates", "upserts", "deletes")}
+        kinds = ("inserts", "updates", "upserts", "deletes", "snapshot")
+        given = {kind: getattr(self, kind) for kind in kinds}
         return {kind: rows for kind, rows in given.items() if rows is not None}
+
+    def source(self, kind: str) -> RowInput:
+        """Where the rows of a kind of change come from."""
+        rows: RowInput = self.snapshot or getattr(self, kind)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,8 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
     """Write the rows of the batch into the profile; nothing refers to them before the commit. Raw
     rows are kept where the profile keeps them, or, with ``keep_rows``, until then."""
     run.progress("read")
+    if batch.snapshot is not None:
+        return _compared(run, table, batch.snapshot, batch.allow_shrink, keep_rows)
     key = tuple(table.columns.position(name, table.name) for name in dict.fromkeys(batch.row_key))
     index = _look_up_by(table, key)
     number = table.next_number
@@ -125,6 +137,36 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
     facts = columns.collected(table.columns, written, run.options.keep_rows)
     numbers = len(added) + sum(len(request.segments) for request in requests)
     return BatchIntake(added, tuple(requests), " ".join(digests), facts, numbers)
+
+
+def _compared(
+    run: Run, table: Table, rows: RowInput, may_shrink: bool, keep_rows: bool
+) -> BatchIntake:
+    """The batch that makes the table equal to a snapshot: inserts, and deletes of whole rows."""
+    if keep_rows and not run.options.keep_rows:
+        raise BatchError(
+            f"{rows.label}: table {table.name!r}: rows that are not in a snapshot can be "
+            "quarantined only if the profile has them, and it keeps no rows (--no-rows); leave "
+            "--quarantine out"
+        )
+    destination = replace(run.destination, keep_rows=run.options.keep_rows or keep_rows)
+    number = table.next_number
+    snapshot = read(
+        run.runner, fitted(rows, table.name, table.columns), destination, number, run.progress
+    )
+    if not may_shrink:
+        expect_size(table, rows.label, snapshot.rows)
+    number += len(snapshot.segments)
+    found = difference(run, table, snapshot.segments, number, keep_rows)
+    number += len(found.gone) + len(found.new)
+    gone = _match(table, "deletes", rows, (), ROWS)
+    return BatchIntake(
+        found.new,
+        (replace(gone, segments=found.gone),) if found.gone else (),
+        f"snapshot={snapshot.fingerprint}",
+        _facts(run, table, found.new),
+        number - table.next_number,
+    )
 
 
 def _match(table: Table, kind: str, rows: RowInput, key: tuple[int, ...], index: str) -> Requests:
@@ -256,11 +298,15 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
 
     added = tuple(_with_indexes_of(table, segment) for segment in left(intake.added))
     requests = tuple(replace(one, segments=left(one.segments)) for one in intake.requests)
+    return replace(intake, added=added, requests=requests, facts=_facts(run, table, added))
+
+
+def _facts(run: Run, table: Table, added: tuple[Segment, ...]) -> tuple[ColumnSummary, ...]:
+    """The facts of the columns of added rows that were not just read."""
     view, schema = table.view(run.store.path, run.options, added), table.columns.schema
     facts_of = [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]
     task_results = run_all(run.runner, facts_of)
-    facts = columns.collected(table.columns, task_results, run.options.keep_rows)
-    return replace(intake, added=added, requests=requests, facts=facts)
+    return columns.collected(table.columns, task_results, run.options.keep_rows)
 
 
 def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Segment]]:

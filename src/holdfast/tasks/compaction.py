@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,29 +89,42 @@ def describe(item: Describe) -> Iterator[TaskResult]:
 def merge(item: MergeSegments) -> Iterator[TaskResult]:
     """Write the merged segment."""
     view = item.view
-    blocks, where = [], []
-    raw: RawRows | None = None
-    start = 0
-    for segment in view.segments:
-        live = live_positions(view.path, segment)
-        blocks.append(view.rows(segment, live))
-        asked = item.ids[item.ids >> 32 == segment.number] - segment.base
-        where.append(np.searchsorted(live, asked) + start + (item.number << 32))
+    living = [(segment, live_positions(view.path, segment)) for segment in view.segments]
+    merged = written(view, living, item.prefix, item.number, item.indexes)
+    where, order = [], []
+    start = merged.base
+    for segment, live in living:
+        asked = item.ids[item.ids >> 32 == segment.number]
+        where.append(np.searchsorted(live, asked - segment.base) + start)
+        order.append(asked)
         start += live.size
-        if segment.raw:
-            reader = open_raw(view.path, segment)
-            raw = raw or RawRows(view.path, item.prefix, reader.schema)
-            _copy_raw(view, segment, live, reader, raw)
-    copied, sizes = (raw.seal(), raw.sizes) if raw else (None, [])
-    words = np.concatenate(blocks)
-    path = write_words(view.path, unique(item.prefix, "words"), words, sizes)
-    built = build_indexes(view.path, item.prefix, words, view.shape, item.indexes)
-    merged = Segment(item.number, start, start, path, copied, None, built)
-    order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
     yield TaskResult(
         {"segment": to_form(merged)},
         {"old": np.concatenate(order), "new": np.concatenate(where).astype(np.int64)},
     )
+
+
+def written(
+    view: View,
+    rows: Sequence[tuple[Segment, I64]],
+    prefix: str,
+    number: int,
+    indexes: Sequence[str],
+    keep_raw: bool = True,
+) -> Segment:
+    """A new segment of the rows at these positions, which are in order, of some others; with their
+    raw rows where there are any, unless these are not kept."""
+    raw: RawRows | None = None
+    for segment, positions in rows:
+        if segment.raw and keep_raw:
+            reader = open_raw(view.path, segment)
+            raw = raw or RawRows(view.path, prefix, reader.schema)
+            _copy_raw(view, segment, positions, reader, raw)
+    copied, sizes = (raw.seal(), raw.sizes) if raw else (None, [])
+    words = np.concatenate([view.rows(segment, positions) for segment, positions in rows])
+    path = write_words(view.path, unique(prefix, "words"), words, sizes)
+    built = build_indexes(view.path, prefix, words, view.shape, indexes)
+    return Segment(number, len(words), len(words), path, copied, None, built)
 
 
 def _copy_raw(
