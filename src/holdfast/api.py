@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -22,7 +22,7 @@ from holdfast.input.validation import (
 )
 from holdfast.kinds import registry
 from holdfast.kinds.ranking import TableRanking, pasts_in, ranked
-from holdfast.model import concealment, markup
+from holdfast.model import concealment, engine, markup
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import SourceRecord, unknown_table
@@ -94,6 +94,8 @@ class Profile:
     Without a session the active one is used, or a local one is started when it is first needed; a
     function that opens one is called then, too. Work is divided into as many tasks as the session
     runs at once, or into ``parallelism`` tasks.
+    With ``engine="process"`` (or ``HOLDFAST_ENGINE=process``) the work is done in this process, on
+    all cores, without Spark: rows are then paths, :class:`Source` values or tables in memory.
     A profile that keeps no values needs the secret that it was made with for every batch:
     ``secret``, or what the environment says (``HOLDFAST_SECRET``, or ``HOLDFAST_SECRET_FILE``).
     """
@@ -105,8 +107,10 @@ class Profile:
         progress: Progress | None = None,
         parallelism: int | None = None,
         secret: str | bytes | None = None,
+        engine: str | None = None,
     ) -> None:
         _expect_parallelism(parallelism)
+        self._engine = _engine(engine, session)
         self._store = store
         self._secret = secret
         self._opener: Callable[[], SparkSession] | None = None
@@ -130,6 +134,7 @@ class Profile:
         progress: Progress | None = None,
         parallelism: int | None = None,
         secret: str | bytes | None = None,
+        engine: str | None = None,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory.
 
@@ -139,20 +144,21 @@ class Profile:
         """
         # What needs no Spark is checked first: a session takes its seconds to start.
         _expect_parallelism(parallelism)
+        _engine(engine, session)
         options = registry.completed(options or Options())
         key = None if options.keep_values else concealment.expected(concealment.given(secret))
         given = {
             name: readable(rows, f"table {name!r}") for name, rows in tables_by_name(tables).items()
         }
         with Store.creating(path) as store:
-            profile = cls(store, session, progress, parallelism, secret)
+            profile = cls(store, session, progress, parallelism, secret, engine)
             row_inputs = {
                 name: profile._row_input(rows, f"table {name!r}") for name, rows in given.items()
             }
             runner = profile._running()
             from holdfast import flow
 
-            with _plain_interrupts():
+            with profile._plain_interrupts():
                 flow.profile(runner, store, row_inputs, options, profile._progress, key)
         return profile
 
@@ -165,9 +171,10 @@ class Profile:
         progress: Progress | None = None,
         parallelism: int | None = None,
         secret: str | bytes | None = None,
+        engine: str | None = None,
     ) -> Profile:
         """Open a profile directory."""
-        return cls(Store.open(path), session, progress, parallelism, secret)
+        return cls(Store.open(path), session, progress, parallelism, secret, engine)
 
     @property
     def path(self) -> str:
@@ -361,7 +368,7 @@ class Profile:
         from holdfast import flow
 
         runner = self._running()
-        with _plain_interrupts():
+        with self._plain_interrupts():
             flow.extend(runner, self._store, new, options, self._progress)
 
     def expect(
@@ -389,7 +396,7 @@ class Profile:
         # What is wrong with a rule is reported before a session is started.
         flow.expected(self._store, wanted, where)
         runner = self._running()
-        with _plain_interrupts():
+        with self._plain_interrupts():
             changes = flow.expect(runner, self._store, wanted, self._progress)
         return Results(ExpectationChange, changes)
 
@@ -462,7 +469,7 @@ class Profile:
 
         if dry_run:
             return self._read(run)
-        with _plain_interrupts():
+        with self._plain_interrupts():
             return run()
 
     # Asking
@@ -661,7 +668,7 @@ class Profile:
         from holdfast import flow
 
         tables, runner = self._named(table), self._running()
-        with _plain_interrupts():
+        with self._plain_interrupts():
             flow.look_for_near(runner, self._store, tables, options, self._progress)
 
     def dismiss(self, rule: str, undo: bool = False) -> None:
@@ -956,15 +963,28 @@ class Profile:
     # Running
 
     def _running(self) -> Runner:
+        if self._runner is None and self._engine == engine.PROCESS:
+            from holdfast.process.runner import in_threads
+
+            self._runner = in_threads(self._parallelism)
         if self._runner is None:
             from holdfast.spark.runner import SparkRunner
 
             self._runner = SparkRunner(self._spark(), self._parallelism)
         return self._runner
 
+    def _plain_interrupts(self) -> AbstractContextManager[None]:
+        """Between Spark's jobs, too, an interrupt is Python's own and leaves the caller's jobs
+        alone."""
+        if self._engine == engine.PROCESS:
+            return nullcontext()
+        from holdfast.spark.jobs import plain_interrupts
+
+        return plain_interrupts()
+
     def _read(self, work: Callable[[], T]) -> T:
         """What work on a version's files says; again when they gave way to a newer one's."""
-        with _plain_interrupts():
+        with self._plain_interrupts():
             return self._store.retried(work)
 
     def _spark(self) -> SparkSession:
@@ -979,6 +999,10 @@ class Profile:
     def _row_input(
         self, rows: Readable, label: str, stored: SourceRecord | None = None
     ) -> RowInput:
+        if self._engine == engine.PROCESS:
+            from holdfast.process.source import from_rows
+
+            return from_rows(self._running(), rows, label, stored)
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
 
@@ -992,6 +1016,15 @@ class Profile:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
         return from_frame(rows, label)
+
+
+def _engine(given: str | None, session: Session | None) -> str:
+    """The engine to use: whoever gives a session wants Spark."""
+    if session is None:
+        return engine.chosen(given)
+    if given is not None and engine.chosen(given) == engine.PROCESS:
+        raise InputError("give a session or engine='process', not both: it runs without Spark")
+    return engine.SPARK
 
 
 def _expect_parallelism(tasks: int | None) -> None:
@@ -1008,13 +1041,6 @@ def _folder(path: str | os.PathLike[str]) -> str:
             f"{os.fspath(path)}: quarantined rows are written to a folder that the driver and all "
             "executors see, such as a mounted one"
         ) from error
-
-
-def _plain_interrupts() -> AbstractContextManager[None]:
-    """Between jobs, too, an interrupt is Python's own and leaves the caller's jobs alone."""
-    from holdfast.spark.jobs import plain_interrupts
-
-    return plain_interrupts()
 
 
 def _silent(_stage: str, **_facts: Any) -> None:

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from holdfast.feeds.contract import Bounds, Feed, Position, Step
-from holdfast.input.change_rows import ChangeRows, Parts
+from holdfast.input.change_rows import ChangeRows
+from holdfast.runtime.runner import Parts
 
 Multiset: TypeAlias = Counter[tuple[Any, ...]]
 

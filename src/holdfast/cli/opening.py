@@ -1,4 +1,4 @@
-"""Opening a profile in a Spark session, and reporting what an interrupted command committed."""
+"""Opening a profile with an engine, and reporting what an interrupted command committed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.failures import interrupted
-from holdfast.model.errors import StoreError
+from holdfast.model import engine
+from holdfast.model.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
@@ -30,10 +31,22 @@ Conf = Annotated[
 ]
 
 
+class EngineOptions(TypedDict, total=False):
+    """Arguments of ``Profile.create`` and ``Profile.open``."""
+
+    engine: str
+    parallelism: int | None
+    session: Callable[[], Any]
+
+
 @dataclass(frozen=True)
 class Spark:
-    """The session that a command works in, and into how many tasks it divides its work."""
+    """What a command works with: which engine, which session of Spark, how many tasks."""
 
+    engine: Annotated[
+        str | None,
+        _spark_flag("--engine", "spark, or process: this one, without Spark and Java.", "NAME"),
+    ] = None
     master: Master = None
     remote: Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")] = None
     conf: Conf = None
@@ -45,10 +58,24 @@ class Spark:
     def __post_init__(self) -> None:
         # Wrong arguments are reported before anything is opened.
         arguments.pairs(self.conf, "--conf")
+        of_spark = {"--master": self.master, "--remote": self.remote, "--conf": self.conf}
+        given = [name for name, value in of_spark.items() if value]
+        if given and self.engine is not None and engine.chosen(self.engine) == engine.PROCESS:
+            raise InputError(f"{given[0]} is about Spark, and --engine process does without it")
 
-    def session(self, progress: Progress | None) -> Callable[[], Any]:
-        """A function that opens it when it is needed."""
-        return functools.partial(self._session, progress)
+    @property
+    def _engine(self) -> str:
+        """Which engine; an option that is about Spark asks for it."""
+        if self.engine is None and (self.master or self.remote or self.conf):
+            return engine.SPARK
+        return engine.chosen(self.engine)
+
+    def engine_options(self, progress: Progress | None) -> EngineOptions:
+        """What a profile takes of it. A session is opened when it is needed."""
+        options = EngineOptions(engine=self._engine, parallelism=self.parallelism)
+        if self._engine == engine.SPARK:
+            options["session"] = functools.partial(self._session, progress)
+        return options
 
     def _session(self, progress: Progress | None) -> Any:
         from holdfast.spark.session import open_session
@@ -68,12 +95,7 @@ class Spark:
         from holdfast.api import Profile
 
         with printing.progress() as progress:
-            yield Profile.open(
-                directory,
-                session=self.session(progress),
-                progress=progress,
-                parallelism=self.parallelism,
-            )
+            yield Profile.open(directory, progress=progress, **self.engine_options(progress))
 
 
 @contextmanager

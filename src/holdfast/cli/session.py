@@ -149,11 +149,21 @@ def _handing_on(connection: socket.socket) -> Iterator[Callable[[], None]]:
 
 def _fits(arguments: Sequence[str]) -> bool:
     """Whether a command runs Spark, and neither arguments nor environment say which one."""
-    if not arguments or arguments[0] not in SPARK_COMMANDS:
+    if not arguments or arguments[0] not in SPARK_COMMANDS or _engine(arguments) != "spark":
         return False
     if os.environ.get("HOLDFAST_SESSION") == "off" or any(n in os.environ for n in _ELSEWHERE):
         return False
     return not any(argument.partition("=")[0] in _OWN for argument in arguments)
+
+
+def _engine(arguments: Sequence[str]) -> str:
+    """Which engine a command uses."""
+    given = os.environ.get("HOLDFAST_ENGINE") or "spark"
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == "--engine":
+            given = value if equals else "".join(arguments[place + 1 : place + 2])
+    return given
 
 
 def _connected(note: Any = None) -> socket.socket | None:

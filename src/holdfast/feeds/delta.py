@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.feeds.contract import Bounds, Given, Position, Step
-from holdfast.input.arrow_types import known
-from holdfast.input.change_rows import CHANGE_TYPE, ChangeRows, Parts
+from holdfast.input.change_rows import CHANGE_TYPE, ChangeRows
 from holdfast.input.sources import is_local, local_file
 from holdfast.model.errors import InputError, SetupError, SourceError
 from holdfast.model.records import JsonObject
 from holdfast.runtime.objects import message_of
+from holdfast.runtime.runner import Parts
+from holdfast.tasks.arrow_types import known
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

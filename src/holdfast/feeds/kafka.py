@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.feeds.contract import Bounds, EventForm, Given, Position, Run, Step
-from holdfast.input.change_rows import CHANGE_TYPE, DELETE, INSERT, USUAL, ChangeRows, Parts
+from holdfast.input.change_rows import CHANGE_TYPE, DELETE, INSERT, USUAL, ChangeRows
 from holdfast.model.errors import InputError, SourceError
 from holdfast.model.records import JsonObject
+from holdfast.runtime.runner import Parts
 from holdfast.tasks.envelope_cells import Encoding
 from holdfast.tasks.event_rows import EventTable
 from holdfast.tasks.topic_events import EventRange, event_rows, look, truncated_among_others

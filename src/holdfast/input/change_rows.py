@@ -15,16 +15,17 @@ the rows that came and went are added up, so every update needs both of its imag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from holdfast.input.sources import Source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from holdfast.runtime.runner import Parts
 
 INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
 """What happened to a row, as tasks store it."""
@@ -54,19 +55,6 @@ ORDERS = ("_commit_version", "_change_ordinal")
 
 METADATA = (*ORDERS, "_commit_timestamp", "_commit_snapshot_id")
 """Columns about a change that belong to no table; those that a table does not have are left out."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Rows that tasks fetch, part by part: what is fetched never passes the driver.
-
-    ``fetch`` is called on workers, once for each part, so it and the parts must be picklable. It
-    yields record batches of the schema, with each part's rows in order.
-    """
-
-    schema: pa.Schema
-    parts: tuple[Any, ...]
-    fetch: Callable[[Any], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)

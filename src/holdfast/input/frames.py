@@ -25,7 +25,7 @@ def as_arrow(rows: Any, label: str) -> pa.Table:
     """The rows as an Arrow table. NaN in a pandas frame is a null, as pandas means it."""
     import pyarrow as pa
 
-    from holdfast.input.arrow_types import known
+    from holdfast.tasks.arrow_types import known
 
     if _is_pandas(rows):
         rows = _with_index(rows, label)

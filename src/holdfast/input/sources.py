@@ -228,3 +228,36 @@ def is_local(path: str) -> bool:
 def local_file(path: str) -> Path:
     """A local path without its scheme."""
     return Path(re.sub(r"^file:/+", "/", path))
+
+
+def files_in(path: Path) -> list[Path]:
+    """A file, or all in a folder but what Spark passes over, too: its own notes, and what systems
+    hide."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        entry
+        for entry in path.rglob("*")
+        if entry.is_file() and not is_hidden(entry.relative_to(path))
+    )
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a file is passed over where a folder or a pattern has it."""
+    return any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def named_file(path: str, file: str) -> str:
+    """What messages call a file of a source: as its folder was given, or by its whole path.
+
+    >>> named_file("new", str(Path("new/a.csv").absolute())), named_file("s3://b", "s3://b/a.csv")
+    ('new/a.csv', 's3://b/a.csv')
+    """
+    if not is_local(file):
+        return file
+    found, folder = local_file(file), local_file(path).absolute()
+    if is_local(path) and found == folder:
+        return path
+    if is_local(path) and folder in found.parents:
+        return str(Path(path) / found.relative_to(folder))
+    return str(found)

@@ -20,6 +20,9 @@ from holdfast.runtime.sealed import unique
 KIND = "compiling"
 """The kind of the files, in their names."""
 
+_reported: set[tuple[str, str]] = set()
+"""What this process says already."""
+
 
 @dataclass(frozen=True)
 class Reporting:
@@ -38,9 +41,16 @@ class Reporting:
 @contextmanager
 def reported(root: str, prefix: str) -> Iterator[None]:
     """While a kernel is compiled in this process there is a file whose name has this prefix."""
-    path = Path(root) / unique(prefix, KIND)
-    with event.install_listener("numba:compile", _File(path)):
+    if (root, prefix) in _reported:  # a task beside the driver, which hears of all kernels
         yield
+        return
+    path = Path(root) / unique(prefix, KIND)
+    _reported.add((root, prefix))
+    try:
+        with event.install_listener("numba:compile", _File(path)):
+            yield
+    finally:
+        _reported.discard((root, prefix))
 
 
 class _File(event.Listener):

@@ -7,17 +7,24 @@ compare them with their seals, are not counted, nor are raw rows.
 
 from __future__ import annotations
 
-_read = 0
+import threading
+
+
+class _Count(threading.local):
+    """Of a thread, which runs one task at a time."""
+
+    read = 0
+
+
+_count = _Count()
 
 
 def note(size: int) -> None:
     """So many bytes more are read."""
-    global _read  # a process runs one task at a time
-    _read += int(size)
+    _count.read += int(size)
 
 
 def taken() -> int:
-    """The bytes that this process has read since it was last asked."""
-    global _read
-    size, _read = _read, 0
+    """The bytes that this thread has read since it was last asked."""
+    size, _count.read = _count.read, 0
     return size

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from holdfast.model import thresholds
+from holdfast.runtime import threads
 from holdfast.runtime.result import TaskResult, checked, guarded, unpack
 
 if TYPE_CHECKING:
@@ -138,11 +141,28 @@ def log_traffic(calls: Sequence[Call], results: Sequence[Sequence[TaskResult]]) 
         _log.debug("%s: %d calls read %d bytes and returned %d", name, *total)
 
 
-class InProcess:
-    """Runs tasks one after the other, here, over Arrow tables. For tests and small data."""
+@dataclass(frozen=True)
+class Parts:
+    """Rows that tasks fetch, part by part: what is fetched never passes the driver.
 
-    def __init__(self, tasks: int = 2) -> None:
-        self.tasks = tasks
+    ``fetch`` is called on workers, once for each part, so it and the parts must be picklable. It
+    yields record batches of the schema, with each part's rows in order.
+    """
+
+    schema: pa.Schema
+    parts: tuple[Any, ...]
+    fetch: Callable[[Any], Iterator[pa.RecordBatch]]
+
+
+class InProcess:
+    """Runs tasks in this process, over Arrow tables or over parts that they fetch.
+
+    Heavy calls and parts are run in as many ``threads``. Light calls take less time than handing
+    them to a thread does, so they are run one after the other.
+    """
+
+    def __init__(self, tasks: int = 2, threads: int = 1) -> None:
+        self.tasks, self._threads = tasks, threads
         self.here, self.gpus = True, 1
 
     def sharing(self, _prefix: str) -> Runner:
@@ -151,22 +171,29 @@ class InProcess:
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         """Run every call."""
-        results = [checked(map(_copy, guarded(task(item)))) for task, item in calls]
+        works = [partial(_called, task, item) for task, item in calls]
+        results = threads.done(works, self._threads if any(map(is_heavy, calls)) else 1)
         log_traffic(calls, results)
         return results
 
-    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[TaskResult]:
-        """Run a task over the rows, in as many partitions as there are tasks."""
-        size = max(1, -(-rows.num_rows // self.tasks))
-        task_results = []
-        for start in range(0, max(1, rows.num_rows), size):
-            batches = rows.slice(start, size).to_batches()
-            task_results += checked(map(_copy, guarded(task(iter(batches), spec))))
-        return task_results
+    def read(self, task: Reader, rows: pa.Table | Parts, spec: Ingest) -> list[TaskResult]:
+        """Run a task over the rows: over each part, or over as many slices as there are tasks."""
+        if isinstance(rows, Parts):
+            fetched = [partial(rows.fetch, part) for part in rows.parts]
+        else:
+            size = max(1, -(-rows.num_rows // self.tasks))
+            fetched = [
+                partial(_slice, rows, start, size) for start in range(0, rows.num_rows or 1, size)
+            ]
+        works = [partial(_over, task, fetch, spec) for fetch in fetched]
+        results = threads.done(works, self._threads)
+        return [task_result for of_part in results for task_result in of_part]
 
-    def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[TaskResult]:
+    def head(
+        self, task: Reader, rows: pa.Table | Parts, spec: Ingest, count: int
+    ) -> list[TaskResult]:
         """Run a task over the first rows."""
-        return checked(guarded(task(iter(rows.slice(0, count).to_batches()), spec)))
+        return checked(guarded(task(_first(rows, count), spec)))
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         """Read one row input after the other."""
@@ -176,7 +203,37 @@ class InProcess:
         ]
 
 
+def _called(task: Callable[[Any], Iterator[TaskResult]], item: Any) -> list[TaskResult]:
+    return checked(map(_copy, guarded(task(item))))
+
+
+def _over(
+    task: Reader, fetch: Callable[[], Iterator[pa.RecordBatch]], spec: Ingest
+) -> list[TaskResult]:
+    return checked(map(_copy, guarded(task(_while_wanted(fetch()), spec))))
+
+
+def _while_wanted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        threads.look()
+        yield batch
+
+
+def _slice(rows: pa.Table, start: int, size: int) -> Iterator[pa.RecordBatch]:
+    return iter(rows.slice(start, size).to_batches())
+
+
+def _first(rows: pa.Table | Parts, count: int) -> Iterator[pa.RecordBatch]:
+    """So many rows from the first on."""
+    fetched = map(rows.fetch, rows.parts) if isinstance(rows, Parts) else [_slice(rows, 0, count)]
+    for batch in chain.from_iterable(fetched):
+        yield batch.slice(0, count)
+        count -= batch.num_rows
+        if count <= 0:
+            return
+
+
 def _copy(task_result: TaskResult) -> TaskResult:
-    """Through the same form that Spark carries, so that tests see what Spark would bring."""
+    """Through the same form that Spark carries, so that results are what Spark would bring."""
     row = task_result.batch()
     return unpack(row.column(0)[0].as_py(), row.column(1)[0].as_py())

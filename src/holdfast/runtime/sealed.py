@@ -17,8 +17,10 @@ import re
 import socket
 import uuid
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache, lru_cache
 from io import FileIO
 from pathlib import Path
@@ -51,8 +53,8 @@ _COPIES = 3
 """How often a copy in the cache is fetched again, because it is damaged or another worker took it
 away to make room."""
 
-_flushing: list[Future[None]] = []
-_uploading: list[Future[None]] = []
+_flushing: deque[Future[None]] = deque()
+_uploading: deque[Future[None]] = deque()
 
 _EMPTY = pa.py_buffer(b"")
 
@@ -182,9 +184,12 @@ def uploaded() -> None:
     _ended(_uploading)
 
 
-def _ended(flushing: list[Future[None]]) -> None:
-    uploads = flushing[:]
-    flushing.clear()
+def _ended(flushing: deque[Future[None]]) -> None:
+    uploads = []
+    with suppress(IndexError):
+        # One by one: other threads add to them, and wait for them, at the same time.
+        while True:
+            uploads.append(flushing.popleft())
     wait(uploads)
     for upload in uploads:
         upload.result()

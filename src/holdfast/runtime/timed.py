@@ -7,6 +7,7 @@ for that.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.limits import OutOfTime, Time
+from holdfast.runtime import threads
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, DelegatingRunner, Read, Runner
 
@@ -26,9 +28,12 @@ _jobs: dict[str, Time] = {}
 
 _REMEMBERED = 4
 
+_lock = threading.Lock()
+
 
 def look() -> None:
     """In a task, wherever it has done a part of its work: go on only if there is time."""
+    threads.look()
     _time.get(Time()).look()
 
 
@@ -85,8 +90,9 @@ class _Within:
             _time.reset(before)
 
     def _time(self) -> Time:
-        if self.job not in _jobs:
-            for job in [*_jobs][: 1 - _REMEMBERED]:
-                del _jobs[job]
-            _jobs[self.job] = Time.of(self.seconds)
-        return _jobs[self.job]
+        with _lock:
+            if self.job not in _jobs:
+                for job in [*_jobs][: 1 - _REMEMBERED]:
+                    del _jobs[job]
+                _jobs[self.job] = Time.of(self.seconds)
+            return _jobs[self.job]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from holdfast.model.engine import WITHOUT_SPARK
 from holdfast.model.errors import SetupError
 
 OLDEST = (4, 1)
 """The oldest PySpark that has what is used here."""
 
-_INSTALL = "install one with: pip install 'holdfast[local]'"
+_INSTALL = f"install one with: pip install 'holdfast[local]', {WITHOUT_SPARK}"
 
 
 def _expect_pyspark() -> None:

@@ -25,6 +25,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from holdfast.model.engine import WITHOUT_SPARK
 from holdfast.model.errors import SetupError
 from holdfast.spark.jobs import is_remote
 
@@ -35,7 +36,7 @@ _JAVA = 17
 _INSTALL = (
     "install one, e.g. `apt-get install openjdk-17-jre-headless`, "
     "`dnf install java-17-openjdk-headless` or `brew install openjdk@17`, "
-    "or point JAVA_HOME to it"
+    f"or point JAVA_HOME to it, {WITHOUT_SPARK}"
 )
 
 _LOGGING = """\

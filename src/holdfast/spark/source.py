@@ -7,16 +7,11 @@ c1, …
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,35 +21,25 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from holdfast.input.reading import bad_data
+from holdfast.input import footers, headers
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.input.sources import FORMATS, PARQUET, Source, is_local, local_file
+from holdfast.input.sources import (
+    FORMATS,
+    PARQUET,
+    Source,
+    files_in,
+    is_local,
+    local_file,
+    named_file,
+)
+from holdfast.input.text_inputs import csv_input, expect_names, json_input, typed_columns
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import HoldfastError, SchemaError, SourceError
-from holdfast.spark import footers, jobs
+from holdfast.spark import jobs
 from holdfast.spark.runner import SparkRunner
-from holdfast.spark.types import arrow_type, carried, exact_type, through_spark
-from holdfast.tasks import text
-from holdfast.tasks.dialect import UTF_8
-from holdfast.tasks.ingest import Ingest, learn
-from holdfast.tasks.json_types import JsonForm
-
-_DELIMITERS = (",", ";", "\t", "|")
-_LONGEST_HEADER = 1 << 20
-_OPENED: dict[str, Callable[[Path, str], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".zst": lambda path, _: pa.CompressedInputStream(str(path), "zstd"),
-}
-"""How compressed files are opened here, for their headers."""
-_LEARNED = {
-    "boolean": t.BooleanType(),
-    "bigint": t.LongType(),
-    "double": t.DoubleType(),
-    "string": t.StringType(),
-}
-"""Types of values in JSON, by their names."""
+from holdfast.spark.types import arrow_type, carried, through_spark
+from holdfast.tasks.text_files import COMPRESSED
 
 _PACKAGES = {
     "avro": ("org.apache.spark:spark-avro_2.13:VERSION",),
@@ -81,7 +66,7 @@ def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
     """A table that is in memory here. Timestamps without a zone stay without one, whatever the
     session's settings."""
     try:
-        columns = _exact_columns(table.schema)
+        columns = typed_columns(table.schema.names, table.schema.types)
         rows = table.cast(through_spark(table.schema))
         schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
         # Of no rows Arrow makes arrays that Spark refuses, if there are types inside others.
@@ -112,21 +97,9 @@ def from_source(
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
-    _expect_names(names)
+    expect_names(names)
     arrow = [arrow_type(name, kind) for name, kind in zip(names, kinds, strict=True)]
     return Columns.of(names, [kind.simpleString() for kind in kinds], arrow)
-
-
-def _exact_columns(schema: pa.Schema) -> Columns:
-    _expect_names(schema.names)
-    exact = [exact_type(field.name, field.type) for field in schema]
-    return Columns.of(schema.names, [name for name, _ in exact], [arrow for _, arrow in exact])
-
-
-def _expect_names(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise SchemaError(f"the column name {name!r} occurs twice; rename one of them")
 
 
 def _positional(frame: DataFrame, kinds: list[t.DataType]) -> DataFrame:
@@ -148,18 +121,7 @@ def _size(source: Source) -> int | None:
     path = local_file(source.path)
     if source.kind == "table" or not is_local(source.path) or not path.exists():
         return None
-    return sum(file.stat().st_size for file in _files(path))
-
-
-def _files(path: Path) -> list[Path]:
-    """A file, or all in a folder, as Spark finds them."""
-    if path.is_file():
-        return [path]
-    return sorted(
-        entry
-        for entry in path.rglob("*")
-        if entry.is_file() and not _hidden(entry.relative_to(path))
-    )
+    return sum(file.stat().st_size for file in files_in(path))
 
 
 def _for_spark(path: str) -> str:
@@ -175,24 +137,12 @@ def _for_spark(path: str) -> str:
 
 
 def _csv(session: SparkSession, source: Source, first: bool) -> RowInput:
-    lines = _first_lines(session, source)
-    source = _with_delimiter(source, lines)
-    dialect = source.dialect
-    whole = source.multi_line or not dialect.by_lines
-    names = _header(source, lines)
-    if first and source.header:
-        _note_names(source, lines, names)
-    columns, guessed = _csv_columns(session, source, names)
-    return RowInput(
-        source.path,
-        columns,
-        _lines(session, source, whole),
-        source.stored(),
-        lines=dialect,
-        header=source.header,
-        whole=whole,
-        guessed=guessed,
-        file=lambda origin: _file(session, source, origin),
+    return csv_input(
+        source,
+        _first_lines(session, source),
+        lambda whole: _lines(session, source, whole),
+        lambda origin: _file(session, source, origin),
+        first,
     )
 
 
@@ -234,97 +184,19 @@ def _file(session: SparkSession, source: Source, origin: int) -> str | None:
     )
     if not rows:
         return None
-    name = unquote(rows[0]["path"])
-    if not is_local(name):
-        return name
-    name = re.sub("^file:/+", "/", name)
-    folder = str(local_file(source.path).absolute())
-    inside = local_file(source.path).is_dir() and name.startswith(folder.rstrip("/") + "/")
-    return str(Path(source.path) / os.path.relpath(name, folder)) if inside else name
-
-
-def _csv_columns(session: SparkSession, source: Source, names: list[str]) -> tuple[Columns, bool]:
-    """The columns as they are known before reading, and whether their types are a guess."""
-    if source.schema is not None:
-        given = _ddl(session, source.schema)
-        wanted = [field.name for field in given.fields]
-        if source.header and sorted(wanted) != sorted(names):
-            raise SchemaError(
-                f"{source.path}: the schema names {', '.join(wanted)}, but the file has "
-                f"{', '.join(names)}"
-            )
-        kinds = {field.name: field.dataType for field in given.fields}
-        names = names if source.header else wanted
-        return _columns(names, [kinds[name] for name in names]), False
-    count = len(names)
-    return Columns.of(names, ["string"] * count, [pa.string()] * count), not source.all_text
-
-
-def _with_delimiter(source: Source, lines: list[tuple[str, str]]) -> Source:
-    """The source with another usual delimiter, if the header is one column without it."""
-    if source.delimiter is not None or not source.header or not lines:
-        return source
-    _, line = lines[0]
-
-    def columns(delimiter: str) -> int:
-        names = text.header(line, replace(source, delimiter=delimiter).dialect)
-        return 0 if isinstance(names, text.Trouble) else len(names)
-
-    delimiter = max([source.separator, *_DELIMITERS], key=columns)  # the first of the best
-    if columns(source.separator) > 1 or columns(delimiter) < 2:
-        return source
-    separator = "tabs" if delimiter == "\t" else repr(delimiter)
-    log.warning("%s: cells are separated by %s", source.path, separator)
-    return replace(source, delimiter=delimiter)
-
-
-def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
-    """The column names: every file's own header, which must all be alike."""
-    first: list[str] | None = None
-    for label, line in lines:
-        names = text.header(line, source.dialect)
-        if isinstance(names, text.Trouble):
-            if source.header:
-                open_quote = names.expected.startswith("a closing quote")
-                hint = " (a name with a line break in it needs --multi-line)"
-                raise SourceError(
-                    f"{label}: the header is malformed, expected {names.expected}"
-                    f"{hint if open_quote and not source.multi_line else ''}: {line!r}"
-                )
-            names = [f"_{i}" for i in range(line.count(source.separator) + 1)]
-        if not source.header:
-            names = [f"_{i + 1}" for i in range(len(names))]
-        if first is not None and names != first:
-            raise SchemaError(
-                f"{label}: has the columns {', '.join(names)}, unlike the files beside it "
-                f"({', '.join(first)})"
-            )
-        first = names
-    if first is None:
-        raise SourceError(f"{source.path}: is empty; expected a header line with column names")
-    return first
-
-
-def _note_names(source: Source, lines: list[tuple[str, str]], names: list[str]) -> None:
-    """Say which columns have other names than the header says."""
-    written = text.written_header(lines[0][1], source.dialect)
-    assert not isinstance(written, text.Trouble)
-    for place, (old, name) in enumerate(zip(written, names, strict=True), start=1):
-        if old != name:
-            why = f"the name {old!r} of another one" if old else "no name"
-            log.warning("%s: column %d has %s; it is called %r", source.path, place, why, name)
+    return named_file(source.path, unquote(rows[0]["path"]))
 
 
 def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]:
     path = local_file(source.path)
     if is_local(source.path) and path.exists():
-        files = _files(path)
-        if all(file.suffix in ("", ".csv", ".tsv", ".txt", *_OPENED) for file in files):
-            lines = [(str(file), _first_line(file, source)) for file in files]
+        files = files_in(path)
+        if all(file.suffix in ("", ".csv", ".tsv", ".txt", *COMPRESSED) for file in files):
+            lines = [(str(file), headers.first_line(file, source)) for file in files]
             return [(label, line) for label, line in lines if line is not None]
     reader = session.read.option("lineSep", "\n")
     whole = not source.dialect.by_lines
-    start = f.substring(f.col("value").cast("binary"), 1, _LONGEST_HEADER)
+    start = f.substring(f.col("value").cast("binary"), 1, headers.LONGEST)
     rows = jobs.collect(
         session,
         lambda: (
@@ -333,45 +205,8 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
             .limit(1)
         ),
     )
-    first = [_first_text(io.BytesIO(bytes(row["line"])), source) for row in rows]
+    first = [headers.first_text(io.BytesIO(bytes(row["line"])), source) for row in rows]
     return [(source.path, line) for line in first if line is not None]
-
-
-def _hidden(path: Path) -> bool:
-    """Whether Spark passes a file over: its own notes, and what systems hide."""
-    return any(part.startswith(("_", ".")) for part in path.parts)
-
-
-def _first_line(path: Path, source: Source) -> str | None:
-    """The first record of a file; None if it is empty."""
-    encoding = source.dialect.encoding
-    try:
-        with _OPENED.get(path.suffix, Path.open)(path, "rb") as file:
-            return _first_text(file, source)
-    except (OSError, EOFError, UnicodeError) as failure:
-        name = encoding.upper() if encoding == UTF_8 else encoding
-        hint = "; --encoding says how it is encoded" if isinstance(failure, UnicodeError) else ""
-        raise SourceError(f"{path}: cannot be read as {name} text ({failure}){hint}") from failure
-
-
-def _first_text(file: Any, source: Source) -> str | None:
-    """The first record, decoded by itself: what is wrong behind it has a line of its own."""
-    dialect = source.dialect
-    escaped = re.escape(dialect.escape) + "." if dialect.escape else '""'
-    # Bytes that are no text stay recognisable, where a line cannot be found without decoding.
-    encoding = "latin-1" if dialect.by_lines else dialect.encoding
-    with io.TextIOWrapper(file, encoding, "replace", newline="\n") as lines:
-        line = lines.readline(_LONGEST_HEADER)
-        while source.multi_line and re.sub(escaped, "", line).count('"') % 2:
-            more = lines.readline(_LONGEST_HEADER)
-            if not more:
-                break
-            line += more
-    if dialect.by_lines:
-        line = line.encode("latin-1").decode(dialect.encoding)
-    elif "\ufffd" in line:
-        raise UnicodeError("the first line is not text in this encoding")
-    return line.removeprefix("\ufeff").rstrip("\r\n") if line else None
 
 
 def _ddl(session: SparkSession, ddl: str) -> t.StructType:
@@ -384,84 +219,17 @@ def _ddl(session: SparkSession, ddl: str) -> t.StructType:
         ) from failure
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def _written(kind: t.DataType) -> str:
-    """A type as DDL, with names in it that may hold any character."""
-    if isinstance(kind, t.StructType):
-        fields = (f"{_quoted(field.name)}: {_written(field.dataType)}" for field in kind.fields)
-        return f"struct<{', '.join(fields)}>"
-    if isinstance(kind, t.ArrayType):
-        return f"array<{_written(kind.elementType)}>"
-    if isinstance(kind, t.MapType):
-        return f"map<{_written(kind.keyType)}, {_written(kind.valueType)}>"
-    return kind.simpleString()
-
-
 # JSON
 
 
 def _json(session: SparkSession, source: Source, first: bool) -> RowInput:
-    """Records; their types are given, or those of the table's first rows, or found out here."""
-    rows = _readable(source, lambda: _lines(session, source, source.multi_line))
-    row_input = RowInput(
-        source.path,
-        Columns.of([], [], []),
-        rows,
-        source.stored(),
-        whole=source.multi_line,
-        file=lambda origin: _file(session, source, origin),
+    return json_input(
+        SparkRunner(session),
+        source,
+        _readable(source, lambda: _lines(session, source, source.multi_line)),
+        lambda origin: _file(session, source, origin),
+        first,
     )
-    schema = _ddl(session, source.schema) if source.schema else None
-    if schema is None:
-        schema = _learned(session, row_input, source.all_text)
-    if first:
-        named = (f"{_quoted(field.name)} {_written(field.dataType)}" for field in schema.fields)
-        row_input = replace(row_input, source=replace(row_input.source, schema=", ".join(named)))
-    paths, kinds = zip(*_paths(schema.fields, source.flatten), strict=True)
-    columns = _columns([".".join(path) for path in paths], list(kinds))
-    return replace(row_input, columns=columns, json=paths)
-
-
-def _learned(session: SparkSession, row_input: RowInput, all_text: bool) -> t.StructType:
-    """The types that hold all records exactly, by the names of their fields."""
-    spec = Ingest("", "", pa.schema([]), (), whole=row_input.whole)
-    form = JsonForm()
-    for task_result in SparkRunner(session).read(learn, row_input.rows, spec):
-        if trouble := task_result.facts.get("trouble"):
-            raise bad_data(row_input, trouble)
-        form = form.join(JsonForm.unpacked(task_result.facts["form"]))
-    if not form.fields:
-        raise SourceError(f"{row_input.label}: there are no records with fields in it")
-    return _struct(form, all_text)
-
-
-def _struct(form: JsonForm, all_text: bool) -> t.StructType:
-    return t.StructType(
-        [t.StructField(name, _type(form.fields[name], all_text)) for name in sorted(form.fields)]
-    )
-
-
-def _type(form: JsonForm, all_text: bool) -> t.DataType:
-    if form.kind == "struct":
-        return _struct(form, all_text)
-    if form.kind == "array":
-        return t.ArrayType(_type(form.element or JsonForm(), all_text))
-    return t.StringType() if all_text else _LEARNED[form.kind]
-
-
-def _paths(
-    fields: list[t.StructField], flatten: bool, outer: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
-    """The path of every column with its type; of those inside structs where these are flattened."""
-    for field in fields:
-        path = (*outer, field.name)
-        if flatten and isinstance(field.dataType, t.StructType):
-            yield from _paths(field.dataType.fields, True, path)
-        else:
-            yield path, field.dataType
 
 
 # Everything else
@@ -474,7 +242,7 @@ def _parquet_files(source: Source) -> list[Path]:
     path = local_file(source.path).absolute()
     top = Path(path.anchor)
     places = [path] if path.exists() else sorted(top.glob(str(path.relative_to(top))))
-    return [file for place in places for file in _files(place)]
+    return [file for place in places for file in files_in(place)]
 
 
 def _warn_of_cut_columns(source: Source) -> None:
@@ -524,12 +292,28 @@ def _remedy(kind: str) -> str:
     )
 
 
+def _paths(
+    fields: list[t.StructField], flatten: bool, outer: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """The path of every column; of those inside structs where these are flattened."""
+    for field in fields:
+        path = (*outer, field.name)
+        if flatten and isinstance(field.dataType, t.StructType):
+            yield from _paths(field.dataType.fields, True, path)
+        else:
+            yield path
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
 def _flattened(frame: DataFrame) -> DataFrame:
     """With the fields of structs, whose names say where they were, in place of these."""
     return frame.select(
         *[
             f.col(".".join(map(_quoted, path))).alias(".".join(path))
-            for path, _ in _paths(frame.schema.fields, True)
+            for path in _paths(frame.schema.fields, True)
         ]
     )
 
@@ -558,7 +342,7 @@ def _other(session: SparkSession, source: Source) -> RowInput:
 
     frame = _readable(source, read)
     _warn_of_cut_columns(source)
-    paths = [path for path, _ in _paths(frame.schema.fields, source.flatten)]
+    paths = [*_paths(frame.schema.fields, source.flatten)]
     if source.flatten:
         frame = _flattened(frame)
     kinds = [field.dataType for field in frame.schema.fields]

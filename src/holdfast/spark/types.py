@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.types as at
-from pyspark.errors import PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import from_arrow_type
 
+from holdfast.input.type_names import beyond_spark
 from holdfast.model.errors import SchemaError
 from holdfast.tasks import leaves
-from holdfast.tasks.nanoseconds import is_nano
 
 _PLAIN: dict[type[t.DataType], pa.DataType] = {
     t.BooleanType: pa.bool_(),
@@ -58,34 +55,6 @@ def arrow_type(column: str, kind: t.DataType) -> pa.DataType:
     )
 
 
-def exact_type(column: str, kind: pa.DataType) -> tuple[str, pa.DataType]:
-    """What a column of this Arrow type is called, and the Arrow type that stores it."""
-    if not leaves.has(kind, beyond_spark):
-        try:
-            spark = from_arrow_type(kind, prefer_timestamp_ntz=True)
-            return spark.simpleString(), arrow_type(column, spark)
-        except (PySparkException, ValueError) as failure:
-            raise SchemaError(
-                f"column {column!r} has the type {kind}, which Spark does not have; cast it or "
-                "leave it out"
-            ) from failure
-    if at.is_struct(kind):
-        parts = [(part.name, *exact_type(column, part.type)) for part in kind]
-        named = ",".join(f"{part}:{name}" for part, name, _ in parts)
-        return f"struct<{named}>", pa.struct([(part, arrow) for part, _, arrow in parts])
-    if at.is_map(kind):
-        key, item = exact_type(column, kind.key_type), exact_type(column, kind.item_type)
-        return f"map<{key[0]},{item[0]}>", pa.map_(key[1], item[1])
-    if at.is_nested(kind):
-        name, arrow = exact_type(column, kind.value_type)
-        return f"array<{name}>", pa.list_(arrow)
-    if at.is_duration(kind):
-        return "interval day to second(9)", kind
-    if at.is_time(kind):
-        return ("time(9)" if kind.unit == "ns" else "time(6)"), kind
-    return ("timestamp(9)", pa.timestamp("ns", "UTC")) if kind.tz else ("timestamp_ntz(9)", kind)
-
-
 def through_spark(schema: pa.Schema) -> pa.Schema:
     """Columns as Spark carries them without a loss: what it cannot hold as integers."""
 
@@ -95,11 +64,6 @@ def through_spark(schema: pa.Schema) -> pa.Schema:
         return pa.int32() if leaf.bit_width == 32 else pa.int64()
 
     return pa.schema([field.with_type(leaves.replaced(field.type, change)) for field in schema])
-
-
-def beyond_spark(leaf: pa.DataType) -> bool:
-    """Whether Spark has no such type, or not in all versions and settings."""
-    return is_nano(leaf) or bool(at.is_time(leaf))
 
 
 def carried(column: Column, kind: t.DataType) -> Column:

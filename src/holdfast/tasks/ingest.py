@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import evidence, index
 from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
+from holdfast.model.errors import SourceError
 from holdfast.runtime.objects import is_remote
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
@@ -120,13 +121,18 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResu
     were written."""
     writer = _Writer(spec)
     tally = _Tally()
-    for item in _typed(batches, spec, tally):
-        if isinstance(item, TaskResult):
-            yield item
-            if item.facts.get("trouble") or item.facts.get("misfit"):
-                writer.abandon()
-        elif item.num_rows:
-            yield from writer.add(item)
+    try:
+        for item in _typed(batches, spec, tally):
+            if isinstance(item, TaskResult):
+                yield item
+                if item.facts.get("trouble") or item.facts.get("misfit"):
+                    writer.abandon()
+            elif item.num_rows:
+                yield from writer.add(item)
+    except SourceError:  # of a file that the task reads itself
+        writer.abandon()
+        yield from writer.close()
+        raise
     yield from writer.close()
     yield tally.task_result(writer.written)
 

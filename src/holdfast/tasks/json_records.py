@@ -19,9 +19,6 @@ from holdfast.kernels.arrays import I64, U8
 from holdfast.tasks.text import SHOWN, Trouble
 from holdfast.tasks.texts import bytes_of
 
-STACK = kernels.OpenValues(*(np.empty(kernels.DEPTH, np.int64) for _ in range(4)))
-"""Room for what the kernel has open."""
-
 MALFORMED = {
     kernels.MALFORMED: "a record in JSON",
     kernels.TOO_DEEP: f"at most {kernels.DEPTH} lists and records inside each other",
@@ -96,6 +93,11 @@ def split(lines: pa.Array, whole: bool) -> Records:
     begins, ends, places = (np.empty(braces + len(lines) + 1, np.int64) for _ in range(3))
     count = kernels.split(data, starts, whole, begins, ends, places)
     return Records(data, begins[:count], ends[:count], places[:count], whole)
+
+
+def stack() -> kernels.OpenValues:
+    """Room for what the kernel has open."""
+    return kernels.OpenValues(*(np.empty(kernels.DEPTH, np.int64) for _ in range(4)))
 
 
 class Nodes:

@@ -13,11 +13,11 @@ from holdfast.kernels import json_records as kernels
 from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.tasks.json_records import (
     MALFORMED,
-    STACK,
     Nodes,
     Records,
     name_at,
     nothing_seen,
+    stack,
 )
 from holdfast.tasks.json_values import Unfit, converted, expected_name, shape_of
 from holdfast.tasks.text import Trouble
@@ -101,7 +101,7 @@ class Reader:
             fill = not lists
             values = _Values.room(self._nodes, records, counts)
             row, code, at_, node = kernels.walk(
-                records.data, records.begins, records.ends, 0, self._nodes.tree, STACK,
+                records.data, records.begins, records.ends, 0, self._nodes.tree, stack(),
                 JOINS, values.seen, values.cells, fill,
             )  # fmt: skip
             if code == kernels.GOOD and fill:

@@ -15,11 +15,11 @@ import numpy as np
 from holdfast.kernels import json_records as kernels
 from holdfast.tasks.json_records import (
     MALFORMED,
-    STACK,
     Nodes,
     Records,
     name_at,
     nothing_seen,
+    stack,
 )
 from holdfast.tasks.text import Trouble
 from holdfast.tasks.votes import JOINS, VOTES, join, type_name
@@ -103,7 +103,7 @@ class Learned:
         while row < len(records):
             self._seen = _grown(self._seen, len(self._nodes.shape))
             row, code, at_, node = kernels.walk(
-                records.data, records.begins, records.ends, row, self._nodes.tree, STACK,
+                records.data, records.begins, records.ends, row, self._nodes.tree, stack(),
                 JOINS, self._seen, _NO_CELLS, False,
             )  # fmt: skip
             if code == kernels.UNKNOWN_ELEMENT:

@@ -73,9 +73,8 @@ def profile(
                 into,
                 tables,
                 options=settings,
-                session=spark.session(progress),
                 progress=progress,
-                parallelism=spark.parallelism,
+                **spark.engine_options(progress),
             )
         printing.profile(new_profile, into, new_profile.snapshot(), None)
     return 0

@@ -6,6 +6,7 @@ integers that such columns are, if it is told to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,12 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as at
 
-from holdfast.input.arrow_types import known_type
 from holdfast.input.row_input import Columns
+from holdfast.input.type_names import beyond_spark, exact_type
 from holdfast.model.errors import SchemaError
-from holdfast.spark.types import beyond_spark, exact_type
 from holdfast.tasks import leaves
+from holdfast.tasks.arrow_types import known_type
 from holdfast.tasks.nanoseconds import in_microseconds, is_nano
+
+_ONLY_SPARKS = re.compile(rb'"type":"(interval[^"]*|variant|geometry[^"]*|geography[^"]*|udt)"')
+"""Types in the schema that Spark leaves in the files that it writes."""
 
 
 def schema_of(files: Sequence[Path]) -> pa.Schema | None:
@@ -62,6 +66,31 @@ def _seen(leaf: pa.DataType) -> pa.DataType:
     if at.is_duration(leaf):
         return pa.int64()
     return leaf if at.is_time(leaf) else known_type(leaf)
+
+
+def seen(file: Path) -> pa.Schema:
+    """The columns of a file with the types that Spark has for them, or in place of those that it
+    refuses the ones that these are stored as."""
+    with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
+        schema, footer = opened.schema_arrow, opened.metadata
+    written = (footer.metadata or {}).get(b"org.apache.spark.sql.parquet.row.metadata", b"")
+    if only_sparks := _ONLY_SPARKS.search(written):
+        raise SchemaError(
+            f"{file}: has a column of Spark's type {only_sparks[1].decode()}, which only Spark "
+            "reads; leave out --engine process (or HOLDFAST_ENGINE)"
+        )
+    places = (footer.schema.column(place) for place in range(footer.num_columns))
+    instants = {leaf.path.split(".")[0] for leaf in places if leaf.physical_type == "INT96"}
+
+    def type_of(field: pa.Field) -> pa.DataType:
+        def changed(leaf: pa.DataType) -> pa.DataType:
+            if field.name in instants and leaf == pa.timestamp("us"):
+                return pa.timestamp("us", "UTC")
+            return known_type(_seen(leaf))
+
+        return leaves.replaced(field.type, changed)
+
+    return pa.schema([pa.field(field.name, type_of(field)) for field in schema])
 
 
 def cut_columns(file: Path) -> list[str]:

@@ -17,7 +17,7 @@ def known(table: pa.Table, label: str) -> pa.Table:
     for field, column in zip(table.schema, table.columns, strict=True):
         kind = leaves.replaced(field.type, known_type)
         try:
-            chunks = [_as(chunk, kind) for chunk in column.chunks]
+            chunks = [as_type(chunk, kind) for chunk in column.chunks]
         except pa.ArrowException as wrong:
             raise InputError(
                 f"{label}: column {field.name!r} is {field.type}, which cannot be read as {kind} "
@@ -52,20 +52,22 @@ def known_type(kind: pa.DataType) -> pa.DataType:
     }.get(kind, kind)
 
 
-def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The array as another type. The casts of Arrow do not take dictionaries of all types."""
+def as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The array as a known type. The casts of Arrow do not take dictionaries of all types."""
     if array.type == kind:
         return array
     if at.is_dictionary(array.type):
-        return _as(array.dictionary, kind).take(array.indices)
+        return as_type(array.dictionary, kind).take(array.indices)
     if at.is_list(kind) or at.is_large_list(kind):
         starts = pa.array([0], pa.int64()).cast(array.offsets.type)
         ends = pc.cumulative_sum(array.value_lengths().fill_null(0)).cast(array.offsets.type)
-        parts = _as(array.flatten(), kind.value_type)
+        parts = as_type(array.flatten(), kind.value_type)
         return type(array).from_arrays(
             pa.concat_arrays([starts, ends]), parts, kind, mask=array.is_null()
         )
     if at.is_struct(kind):
-        parts = [_as(part, field.type) for part, field in zip(array.flatten(), kind, strict=True)]
+        parts = [
+            as_type(part, field.type) for part, field in zip(array.flatten(), kind, strict=True)
+        ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
     return array.cast(kind)
