@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -884,17 +885,20 @@ class Profile:
         )
 
     def _suspects_on_page(self, now: Snapshot) -> dict[str, Suspects]:
-        """The first suspects of each table that is not long, of the last version."""
+        """The first suspects of tables in the last version, the shortest tables first; none where
+        there are no rows to show."""
         from holdfast import flow
         from holdfast.runtime.runner import InProcess
 
-        if now.version != self._store.head():
+        if now.version != self._store.head() or not now.options["keep_rows"]:
             return {}
-        tables = [each for each in now.tables.values() if each.near_rules]
+        near = [each for each in now.tables.values() if each.near_rules]
+        shortest = sorted(near, key=lambda table: table.rows)
+        sums = accumulate(table.rows for table in shortest)
         asked = [
             flow.Asked(None, [table.name], SHOWN, now.version)
-            for table in tables
-            if table.rows <= LOOKED_THROUGH
+            for table, rows in zip(shortest, sums, strict=True)
+            if rows <= LOOKED_THROUGH
         ]
         return {
             each.tables[0]: flow.suspects(InProcess(), self._store, each, self._progress)

@@ -133,7 +133,7 @@ def test_a_batch_has_what_became_of_expected_rules(gated: Profile) -> None:
 
 
 def test_near_rules_are_there_with_their_suspects(
-    gated: Profile, monkeypatch: pytest.MonkeyPatch
+    gated: Profile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     near = table_of(gated.document(values=False), "orders")
     assert near["suspects"] is None
@@ -146,7 +146,15 @@ def test_near_rules_are_there_with_their_suspects(
     assert suspects["cells"] == [
         {**each.to_dict(), "suspicion": each.suspicion} for each in found.cells
     ]
-    # Rows of earlier versions are gone, and long tables take long.
+    # Rows of earlier versions are gone, some profiles keep none, and long tables take long.
+    rows = pa.table(
+        {"city": [n % 4 for n in range(60)], "country": [*[9], *[n % 4 for n in range(1, 60)]]}
+    )
+    for keep_rows in (True, False):
+        profile = profiled(tmp_path / f"p{keep_rows}", {"t": rows}, keep_rows=keep_rows)
+        (table,) = profile.document()["tables"]
+        assert len(table["near"]["rules"]) == 1
+        assert (table["suspects"] is not None) == keep_rows
     assert table_of(gated.document(version=4), "orders")["suspects"] is None
     monkeypatch.setattr("holdfast.api.LOOKED_THROUGH", 152)
     assert table_of(gated.document(), "orders")["suspects"] is None

@@ -43,8 +43,8 @@ LISTED = 20
 GROUPS = 3
 """So many groups of rows that violate an expected rule are on the page."""
 
-LOOKED_THROUGH = 300_000
-"""The most rows of a table that a report looks through for suspects, which takes a few seconds."""
+LOOKED_THROUGH = 500_000
+"""So many rows of all tables a report looks through for suspects, which takes a few seconds."""
 
 LONGEST = 2**53 - 1
 """The largest whole number that JavaScript holds."""
