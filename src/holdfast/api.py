@@ -15,6 +15,7 @@ from holdfast.export.files import Exported
 from holdfast.input.sources import Source
 from holdfast.input.validation import (
     batch_by_table,
+    change_rows,
     checked_batch,
     label_of,
     readable,
@@ -26,7 +27,7 @@ from holdfast.kinds.ranking import TableRanking, pasts_in, ranked
 from holdfast.model import concealment, engine, markup
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.columns import ColumnFacts
-from holdfast.model.commits import SourceRecord, unknown_table
+from holdfast.model.commits import SourceRecord, TableRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.denial_constraints import DenialConstraint
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.flow import Asked
+    from holdfast.input.change_reading import ChangeInput
+    from holdfast.input.change_rows import ChangeRows
     from holdfast.input.row_input import RowInput
     from holdfast.input.validation import Batch, Readable, Rows
     from holdfast.kinds.base import Kind
@@ -214,7 +217,11 @@ class Profile:
         updates: Rows | None = None,
         upserts: Rows | None = None,
         snapshot: Rows | None = None,
+        changes: Rows | ChangeRows | None = None,
         row_key: Sequence[str] | None = None,
+        op_column: str | None = None,
+        op: Mapping[str, str | Sequence[str]] | None = None,
+        order: Sequence[str] = (),
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -247,7 +254,11 @@ class Profile:
         updates: Rows | None = None,
         upserts: Rows | None = None,
         snapshot: Rows | None = None,
+        changes: Rows | ChangeRows | None = None,
         row_key: Sequence[str] | None = None,
+        op_column: str | None = None,
+        op: Mapping[str, str | Sequence[str]] | None = None,
+        order: Sequence[str] = (),
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -265,6 +276,11 @@ class Profile:
         all rows as they are now; what changed is found by comparing it with the rows of the table,
         and with less than half as many it is refused unless they are meant to go
         (``allow_shrink``). The same ``batch_id`` with the same content again changes nothing.
+        ``changes`` are rows that say what happened to them, in ``op_column`` (by default
+        ``_change_type``, in Spark's words; others are given by ``op``, as in ``{"insert": "I",
+        "update": "U", "delete": "D"}``). With a ``row_key`` the last change of each key counts, in
+        the ``order`` of these columns, of the rows of a file, or of a table in memory; without one
+        the rows that came and went are added up.
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
@@ -279,12 +295,13 @@ class Profile:
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
         folder = None if quarantine is None else _folder(quarantine)
-        rows = (inserts, deletes, updates, upserts, snapshot)
+        changed = change_rows(changes, op_column, op, order)
+        rows = (inserts, deletes, updates, upserts, snapshot, changed)
         batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
 
         def change() -> Changes | BatchChanges:
-            changes = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
-            return changes.alone(table) if isinstance(table, str) else changes
+            done = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
+            return done.alone(table) if isinstance(table, str) else done
 
         for attempt in range(1, retries + 1):
             try:
@@ -303,7 +320,11 @@ class Profile:
         updates: Rows | None = None,
         upserts: Rows | None = None,
         snapshot: Rows | None = None,
+        changes: Rows | ChangeRows | None = None,
         row_key: Sequence[str] | None = None,
+        op_column: str | None = None,
+        op: Mapping[str, str | Sequence[str]] | None = None,
+        order: Sequence[str] = (),
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -330,17 +351,22 @@ class Profile:
         updates: Rows | None = None,
         upserts: Rows | None = None,
         snapshot: Rows | None = None,
+        changes: Rows | ChangeRows | None = None,
         row_key: Sequence[str] | None = None,
+        op_column: str | None = None,
+        op: Mapping[str, str | Sequence[str]] | None = None,
+        order: Sequence[str] = (),
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
-        rows = (inserts, deletes, updates, upserts, snapshot)
+        changed = change_rows(changes, op_column, op, order)
+        rows = (inserts, deletes, updates, upserts, snapshot, changed)
         batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
-        changes = self._change(batch, batch_id, True, device)
-        return changes.alone(table) if isinstance(table, str) else changes
+        done = self._change(batch, batch_id, True, device)
+        return done.alone(table) if isinstance(table, str) else done
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
@@ -454,6 +480,7 @@ class Profile:
         batches = {
             table: flow.Batch(
                 **row_inputs[table],
+                changed=self._change_input(each.changed, table, version.table(table)),
                 row_key=each.row_key,
                 if_exists=each.if_exists,
                 allow_shrink=each.allow_shrink,
@@ -999,6 +1026,32 @@ class Profile:
                 self._opener = open_session
             self._session = self._opener()
         return self._session
+
+    def _change_input(
+        self, changes: ChangeRows | None, table: str, record: TableRecord
+    ) -> ChangeInput | None:
+        """Change rows to be read, if there are some. Files that tasks can read are; Spark reads
+        everything else, whose rows have no order."""
+        if changes is None:
+            return None
+        from holdfast.input.change_reading import ChangeInput, can_read
+        from holdfast.input.row_input import Columns
+        from holdfast.runtime.runner import Parts
+
+        columns, stored, rows = Columns.stored(record.columns), record.source, changes.rows
+        if isinstance(rows, Parts):
+            return ChangeInput.of_parts(changes, rows, f"the changes of {table!r}", columns)
+        if isinstance(rows, Source):
+            rows = (rows,)
+        if isinstance(rows, tuple) and all(can_read(source, stored) for source in rows):
+            return ChangeInput.of_files(changes, rows, stored, columns)
+        if isinstance(rows, tuple):
+            if len(rows) > 1:
+                raise InputError(f"{rows[0].path}: give one source of changes, not {len(rows)}")
+            return ChangeInput(changes, self._row_input(rows[0], rows[0].path, stored), False)
+        ordered = not hasattr(rows, "mapInArrow")
+        row_input = self._row_input(rows, f"the changes of {table!r}", stored)
+        return ChangeInput(changes, row_input, ordered)
 
     def _row_input(
         self, rows: Readable, label: str, stored: SourceRecord | None = None

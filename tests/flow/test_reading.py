@@ -161,7 +161,7 @@ def test_a_row_that_is_not_written_is_an_error(
     columns = Columns.of(["n"], ["bigint"], [pa.int64()])
     numbers = pa.table({"c0": pa.array([1, 2, 3])})
     row_input = RowInput("typed.parquet", columns, numbers) if typed else lines([(b"1",), (b"x",)])
-    monkeypatch.setattr(task._Writer, "add", lambda *_: iter(()))
+    monkeypatch.setattr(task.SegmentWriter, "add", lambda *_: iter(()))
     with pytest.raises(SourceError, match=r"(typed\.parquet|odd\.csv): . records were read, but 0"):
         read(row_input, destination)
 

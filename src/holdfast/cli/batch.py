@@ -11,6 +11,7 @@ from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.options import Reading
 from holdfast.input.batch_files import CHANGES, TableFiles, table_files
+from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,22 @@ _ROW_KEY = (
     "The columns that identify a row, with commas; `a,b` in backticks is one column. With "
     "--batch: TABLE=COLUMNS, for each table."
 )
+
+
+_CHANGES = "Changes with operations"
+
+OpColumn = Annotated[
+    str | None,
+    flag("--op-column", "What happened to a row; else _change_type.", "NAME", _CHANGES),
+]
+Operations = Annotated[
+    list[str] | None,
+    flag("--op", "What its values mean: insert=I,update=U,delete=D.", "WHAT=VALUE", _CHANGES),
+]
+Order = Annotated[
+    str | None,
+    flag("--order", "The columns that give the order of changes, with commas.", "NAMES", _CHANGES),
+]
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,13 @@ class Batch:
         str | None,
         flag("--snapshot", "All rows as they are now: what changed is found.", "SOURCE"),
     ] = None
+    changes: Annotated[
+        str | None,
+        flag("--changes", "Rows that say what happened to them: files, a table.", "SOURCE"),
+    ] = None
+    op_column: OpColumn = None
+    op: Operations = None
+    order: Order = None
     batch: Annotated[
         str | None,
         flag("--batch", "Several tables: a folder (TABLE/inserts.csv …) or a YAML file.", "PATH"),
@@ -72,6 +96,11 @@ class Batch:
     def read(self, directory: str, reading: Reading) -> Iterator[dict[str, dict[str, Any]]]:
         """What happens to each table, as :meth:`holdfast.api.Profile.apply` takes it. Standard
         input is in a file while the block runs."""
+        if self.changes is not None:
+            with arguments.spooled({"changes": self.changes}) as paths:
+                yield self._changes(paths["changes"] or "", reading)
+            return
+        self._expect_no_changes()
         with arguments.spooled(self.sources) as paths:
             files = self._files(directory, paths)
             for name, table in files.items():
@@ -87,6 +116,41 @@ class Batch:
                 }
                 files[name] = replace(files[name], **cells)
             yield reading.rounded({name: table.batch() for name, table in files.items()})
+
+    def _changes(self, path: str, reading: Reading) -> dict[str, dict[str, Any]]:
+        """The batch of ``--changes``."""
+        from holdfast.input.validation import change_rows
+
+        others = {**self.sources, "batch": self.batch}
+        given = [name for name, source in others.items() if source is not None]
+        if given:
+            raise InputError(
+                f"--changes says itself what happens to each row: leave --{given[0]} out, or it"
+            )
+        if self.table is None:
+            raise InputError("say which table changes: --table NAME")
+        source = Source(
+            path,
+            reading.input_format,
+            reading.reader_options(),
+            round_nanoseconds=reading.round_nanoseconds,
+            **reading.cells(),
+        )
+        op, order = operations(self.op), columns(self.order)
+        return {
+            self.table: {
+                "changes": change_rows(source, self.op_column, op, order),
+                "row_key": self._row_key(),
+                "if_exists": self.if_exists,
+            }
+        }
+
+    def _expect_no_changes(self) -> None:
+        for name, value in (
+            ("--op-column", self.op_column), ("--op", self.op), ("--order", self.order)
+        ):  # fmt: skip
+            if value is not None:
+                raise InputError(f"{name} is about --changes, which are not given")
 
     def outcome(self, changes: BatchChanges) -> BatchChanges | Changes:
         """What is shown of it: of one table alone, if that was asked for."""
@@ -130,7 +194,7 @@ class Batch:
         if not given:
             raise InputError(
                 "there is no change: give --inserts, --deletes, --updates or --upserts, or "
-                "--snapshot"
+                "--snapshot, or --changes"
             )
         return self.table
 
@@ -157,6 +221,24 @@ class Batch:
                 continue
             key = tuple(arguments.split_columns(value))
             yield from [(name, key) for name in keyed if not files[name].row_key]
+
+
+def operations(given: list[str] | None) -> dict[str, list[str]]:
+    """What operations mean, from ``insert=I,update=U``."""
+    ops: dict[str, list[str]] = {}
+    for each in ",".join(given or ()).split(",") if given else ():
+        what, equals, value = each.partition("=")
+        if not equals or not what.strip():
+            raise InputError(
+                f"--op {each}: expected WHAT=VALUE, such as insert=I,update=U,delete=D"
+            )
+        ops.setdefault(what.strip(), []).append(value)
+    return ops
+
+
+def columns(given: str | None) -> tuple[str, ...]:
+    """Columns that an option names."""
+    return tuple(arguments.split_columns(given)) if given else ()
 
 
 def _tables(directory: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.flow.commits import commit
 from holdfast.flow.near import with_near
 from holdfast.flow.near_kept import NearKept, kept
-from holdfast.input.row_input import Columns, expect_batch
+from holdfast.input.row_input import Columns, expect_batch, expect_changes
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model import concealment
@@ -138,6 +138,9 @@ def _expect(version: Commit, batches: Mapping[str, Batch]) -> None:
     """Raise an error for a batch that makes no sense, whatever its rows are."""
     for name, batch in batches.items():
         columns, insert_only = version.table(name).columns, version.options.insert_only
+        if batch.changed is not None:
+            expect_changes(name, Columns.stored(columns), batch.row_key, batch.batch_id)
+            continue
         expect_batch(
             name, Columns.stored(columns), batch.changes, batch.row_key, batch.batch_id,
             insert_only, batch.if_exists, batch.allow_shrink,

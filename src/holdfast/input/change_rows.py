@@ -15,20 +15,22 @@ the rows that came and went are added up, so every update needs both of its imag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.input.sources import Source
+from holdfast.model.errors import InputError
+from holdfast.tasks.change_segments import DELETE as DELETE
+from holdfast.tasks.change_segments import INSERT as INSERT
+from holdfast.tasks.change_segments import POSTIMAGE as POSTIMAGE
+from holdfast.tasks.change_segments import PREIMAGE as PREIMAGE
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from holdfast.runtime.runner import Parts
-
-INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
-"""What happened to a row, as tasks store it."""
 
 CHANGE_TYPES = {
     "insert": INSERT,
@@ -49,6 +51,10 @@ USUAL = {
 
 CHANGE_TYPE = "_change_type"
 """The column that says what happened, unless another is given."""
+
+SPOKEN = {**CHANGE_TYPES, "update": POSTIMAGE, "before": PREIMAGE, "after": POSTIMAGE}
+"""What happened to a row, in the words of options: of most feeds an update has one row, the new
+one."""
 
 ORDERS = ("_commit_version", "_change_ordinal")
 """Columns that give the order of changes, where rows have them: of Spark and Delta, of Iceberg."""
@@ -75,3 +81,21 @@ class ChangeRows:
     order: tuple[str, ...] = ()  # by default those of ORDERS that there are
     ignored: tuple[str, ...] = METADATA  # columns that are left out where the table lacks them
     replaces: bool = False  # all rows that were there before went: the table was truncated
+
+
+def ops_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, int]:
+    """What the values of a column mean, as in ``{"insert": "I", "update": ["U", "M"]}``.
+
+    >>> ops_of({"insert": "I", "delete": ["D", "X"]})
+    {'I': 0, 'D': 1, 'X': 1}
+    """
+    ops: dict[str, int] = {}
+    for name, values in given.items():
+        if name not in SPOKEN:
+            raise InputError(
+                f"what happened to a row cannot be {name!r}; expected one of {', '.join(SPOKEN)}"
+            )
+        for value in (values,) if isinstance(values, str) else values:
+            if ops.setdefault(value, SPOKEN[name]) != SPOKEN[name]:
+                raise InputError(f"the operation {value!r} has two meanings; give it one")
+    return ops

@@ -4,7 +4,7 @@ errors."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,37 +63,43 @@ def read(
     _check_types(row_input, columns)
     indexes = (ROWS, *indexed)
     spec = _spec(row_input, columns, destination, indexes, sketches)
-    with _watched(destination, progress):
+    with watched(destination, progress):
         task_results = runner.read(ingest, row_input.rows, spec)
-    if votes := _facts(task_results, "votes"):
+    if votes := facts_of(task_results, "votes"):
         voted = _voted(row_input, votes)
         if voted.types != columns.types:
             # The sample misled: read again with the types that all rows fit.
             columns = voted
             spec = _spec(row_input.typed(columns), columns, destination, indexes, sketches)
-            with _watched(destination, progress):
+            with watched(destination, progress):
                 task_results = runner.read(ingest, row_input.rows, spec)
     for task_result in task_results:
         if trouble := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
             raise bad_data(row_input, trouble)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
-    segments = tuple(_segment(first_number + i, result) for i, result in enumerate(written))
+    segments = tuple(segment_of(first_number + i, result) for i, result in enumerate(written))
+    rows = sum(segment.rows for segment in segments)
+    _expect_all(row_input, facts_of(task_results, "counts"), rows)
+    columns = replace(columns, concealed=destination.key is not None)
+    return Intake(columns, segments, fingerprint_of(written), written)
+
+
+def fingerprint_of(written: Sequence[TaskResult]) -> str:
+    """A digest of the rows that tasks have written, whatever their order."""
     total = np.zeros(2, np.uint64)
     for task_result in written:
         total += task_result.arrays["fingerprint"]
-    rows = sum(segment.rows for segment in segments)
-    _expect_all(row_input, _facts(task_results, "counts"), rows)
-    columns = replace(columns, concealed=destination.key is not None)
-    return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
+    rows = sum(task_result.facts["rows"] for task_result in written)
+    return f"{rows}:{total[0]:016x}{total[1]:016x}"
 
 
-def _facts(task_results: list[TaskResult], name: str) -> list[Any]:
+def facts_of(task_results: list[TaskResult], name: str) -> list[Any]:
     """The facts of this name, of those tasks that report one."""
     return [each.facts[name] for each in task_results if name in each.facts]
 
 
 @contextmanager
-def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
+def watched(destination: Destination, progress: Progress) -> Iterator[None]:
     """Report how many rows were read while tasks are at work: each leaves its count in a file, if
     the profile is on a file system."""
     if is_remote(destination.root):
@@ -117,7 +123,8 @@ def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
         watcher.join()
 
 
-def _segment(number: int, task_result: TaskResult) -> Segment:
+def segment_of(number: int, task_result: TaskResult) -> Segment:
+    """The segment that a task has written."""
     facts = task_result.facts
     rows = facts["rows"]
     return Segment(number, rows, rows, facts["words"], facts["raw"], None, facts["indexes"])

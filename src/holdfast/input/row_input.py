@@ -178,11 +178,7 @@ def expect_batch(
             f"table {table!r}: --if-exists is about deletes, and there are none: give them, or "
             "leave it out"
         )
-    if batch_id is not None and not batch_id.strip():
-        raise BatchError(
-            "the batch id is empty, so the batch could not be known again; give --batch-id a name "
-            "that is the batch's own, or leave it out to apply the rows as a new batch every time"
-        )
+    _expect_id(batch_id)
     if insert_only and set(given) != {"inserts"}:
         raise BatchError(
             f"table {table!r}: this profile was made with --insert-only and counts no values, "
@@ -202,3 +198,20 @@ def expect_batch(
         )
     for name in row_key:
         columns.position(name, table)
+
+
+def expect_changes(
+    table: str, columns: Columns, row_key: Sequence[str] = (), batch_id: str | None = None
+) -> None:
+    """Raise an error for change rows that make no sense, whatever they are."""
+    _expect_id(batch_id)
+    for name in row_key:
+        columns.position(name, table)
+
+
+def _expect_id(batch_id: str | None) -> None:
+    if batch_id is not None and not batch_id.strip():
+        raise BatchError(
+            "the batch id is empty, so the batch could not be known again; give --batch-id a name "
+            "that is the batch's own, or leave it out to apply the rows as a new batch every time"
+        )

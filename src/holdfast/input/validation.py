@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.input.batch_files import CHANGES
@@ -20,6 +20,8 @@ from holdfast.model.expectations import Expectation, Suggestion
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from holdfast.input.change_rows import ChangeRows
 
     Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
     Readable: TypeAlias = DataFrame | Source | pa.Table
@@ -64,15 +66,34 @@ def readable(rows: Rows, label: str, stored: SourceRecord | None = None) -> Read
     return rows
 
 
+def change_rows(
+    rows: Rows | ChangeRows | None,
+    op_column: str | None,
+    op: Mapping[str, str | Sequence[str]] | None,
+    order: Sequence[str],
+) -> ChangeRows | None:
+    """Rows of changes, and what their columns mean."""
+    from holdfast.input.change_rows import CHANGE_TYPE, USUAL, ChangeRows, ops_of
+
+    told = op_column is not None or bool(op) or bool(order)
+    if rows is None or isinstance(rows, ChangeRows):
+        if told:
+            raise InputError("op_column, op and order are about changes; give these as rows")
+        return rows
+    given: Any = Source(os.fspath(rows)) if isinstance(rows, str | os.PathLike) else rows
+    by = (order,) if isinstance(order, str) else tuple(order)
+    return ChangeRows(given, op_column or CHANGE_TYPE, ops_of(op) if op else USUAL, by)
+
+
 def batch_by_table(
     table: str | Batch,
-    rows: tuple[Rows | None, ...],
+    rows: tuple[Rows | ChangeRows | None, ...],
     row_key: Sequence[str] | None,
     if_exists: bool,
     allow_shrink: bool,
 ) -> Batch:
     """The batch in the form for several tables."""
-    beside = dict(zip(CHANGES, rows, strict=True))
+    beside = dict(zip((*CHANGES, "changes"), rows, strict=True))
     settings = {"if_exists": if_exists, "allow_shrink": allow_shrink}
     if isinstance(table, str):
         return {table: {**beside, "row_key": row_key, **settings}}
@@ -83,7 +104,7 @@ def batch_by_table(
         )
     if row_key is not None or any(given is not None for given in rows):
         raise InputError("a batch of several tables has its rows and row keys with each table")
-    known = (*CHANGES, "row_key", *settings)
+    known = (*CHANGES, "changes", "row_key", *settings)
     for name, part in table.items():
         if not isinstance(part, Mapping):
             raise InputError(
@@ -122,16 +143,23 @@ class TableBatch:
     row_key: tuple[str, ...]
     if_exists: bool
     allow_shrink: bool
+    changed: ChangeRows | None = None  # in place of all of these
 
 
 def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[str, TableBatch]:
     """A batch that fits a version, as far as can be said without Spark."""
-    from holdfast.input.row_input import Columns, expect_batch
+    from holdfast.input.row_input import Columns, expect_batch, expect_changes
 
     checked = {}
     for table, part in batch.items():
         record = version.table(table)
         key = part.get("row_key") or ()
+        if part.get("changes") is not None:
+            changed = checked_changes(table, part)
+            row_key = (key,) if isinstance(key, str) else tuple(key)
+            expect_changes(table, Columns.stored(record.columns), row_key, batch_id)
+            checked[table] = TableBatch({}, row_key, False, False, changed)
+            continue
         given = {kind: part[kind] for kind in CHANGES if part.get(kind) is not None}
         checked[table] = of_table = TableBatch(
             {
@@ -147,6 +175,30 @@ def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[s
             version.options.insert_only, of_table.if_exists, of_table.allow_shrink,
         )  # fmt: skip
     return checked
+
+
+def checked_changes(table: str, part: Mapping[str, Any]) -> ChangeRows:
+    """Change rows, as far as can be said of them without Spark."""
+    from holdfast.input.change_rows import ChangeRows
+    from holdfast.runtime.runner import Parts
+
+    if beside := [kind for kind in CHANGES if part.get(kind) is not None]:
+        raise InputError(
+            f"table {table!r}: changes say themselves what happens to each row; leave {beside[0]} "
+            "out, or changes"
+        )
+    if part.get("allow_shrink"):
+        raise InputError(f"table {table!r}: --allow-shrink is about --snapshot; leave it out")
+    if part.get("if_exists"):
+        raise InputError(
+            f"table {table!r}: --if-exists is about --deletes; of changes with a row key, deletes "
+            "of rows that are not there are passed over anyway"
+        )
+    given = part["changes"]
+    changes = given if isinstance(given, ChangeRows) else ChangeRows(given)
+    if not isinstance(changes.rows, tuple | Parts):
+        changes = replace(changes, rows=readable(changes.rows, f"the changes of {table!r}"))
+    return changes
 
 
 def label_of(kind: str, table: str, batch: Mapping[str, Any]) -> str:

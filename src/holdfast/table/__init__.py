@@ -2,6 +2,7 @@
 
 state.py       the rows of a version
 batch.py       reading a batch, and applying it to the rows
+netting.py     change rows as a batch: what is left of all the changes of each row
 change.py      which rows a batch adds and removes
 snapshot.py    what changed, from all rows as they are now
 matching.py    the rows that deletes and updates mean

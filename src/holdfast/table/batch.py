@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.input.change_reading import ChangeInput
 from holdfast.input.reading import read
 from holdfast.input.row_input import Columns, RowInput, fitted
 from holdfast.model import thresholds
@@ -30,6 +31,7 @@ from holdfast.table.matching import (
     indexed,
     with_deleted,
 )
+from holdfast.table.netting import netted
 from holdfast.table.placement import shares
 from holdfast.table.snapshot import difference, expect_size
 from holdfast.table.state import Table
@@ -53,6 +55,7 @@ class Batch:
     updates: RowInput | None = None
     upserts: RowInput | None = None
     snapshot: RowInput | None = None  # all rows as they are now, in place of any of these
+    changed: ChangeInput | None = None  # in place of all of these
     row_key: tuple[str, ...] = ()
     batch_id: str | None = None
     if_exists: bool = False  # deletes of rows that are not there are skipped
@@ -81,10 +84,13 @@ class BatchIntake:
     digest: str
     facts: tuple[ColumnSummary, ...]  # of the columns of the added rows
     numbers: int  # of segments that it may have, whatever is left of them
+    replaces: bool = False  # all rows that were there before go
 
-    def counts(self, deleted: DeletedRows | None) -> RowCounts:
+    def counts(self, before: Table, deleted: DeletedRows | None) -> RowCounts:
         """How many rows are inserted, deleted and updated, given the rows that the requests
         found."""
+        if self.replaces:
+            return RowCounts(sum(segment.rows for segment in self.added), before.rows)
         matched = deleted.matched if deleted else ()
         unchanged = sum(deleted.unchanged) if deleted else 0
         rows = dict.fromkeys(("delete", "update", "upsert"), 0)
@@ -110,6 +116,8 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
         return _compared(run, table, batch.snapshot, batch.allow_shrink, keep_rows)
     key = tuple(table.columns.position(name, table.name) for name in dict.fromkeys(batch.row_key))
     index = _look_up_by(table, key)
+    if batch.changed is not None:
+        return _read_changes(run, table, batch.changed, key, index, keep_rows)
     number = table.next_number
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
@@ -169,6 +177,34 @@ def _compared(
     )
 
 
+def _read_changes(
+    run: Run, table: Table, given: ChangeInput, key: tuple[int, ...], index: str, keep_rows: bool
+) -> BatchIntake:
+    """What is left of changes, as a batch: with a row key upserts and deletes of rows that may be
+    there, else inserts and deletes of whole rows."""
+    of_rows = key or tuple(range(len(table.columns.names)))
+    replaces = given.changes.replaces
+    kinds = ("upsert", "delete") if key and not replaces else ("insert", "delete")
+    matches = [
+        Requests(kind, given.label, table.columns, (), of_rows, of_rows, index, bool(key))
+        for kind in kinds
+    ]
+    upserts, deletes = matches
+    matched = upserts if upserts.what == "upsert" else None
+    indexes = _indexes(table, f"{upserts.what}s", matched), _indexes(table, "deletes", deletes)
+    came, went, digests, written = netted(run, table, given, key, index, indexes, keep_rows)
+    added = tuple(_with_indexes_of(table, segment) for segment in came)
+    requests = [replace(matched, segments=came)] if matched and came else []
+    requests += [replace(deletes, segments=went)] if went else []
+    if key:
+        digests.append(f"key={json.dumps([table.columns.names[column] for column in key])}")
+    if replaces:
+        digests.append("all before")
+    facts = columns.collected(table.columns, written, run.options.keep_rows)
+    numbers = len(came) + len(went)
+    return BatchIntake(added, tuple(requests), " ".join(digests), facts, numbers, replaces)
+
+
 def _match(table: Table, kind: str, rows: RowInput, key: tuple[int, ...], index: str) -> Requests:
     """How the rows of a delete, update or upsert will be matched with rows of the table. Deletes
     may have only the columns of the row key."""
@@ -211,6 +247,11 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
     for before, intake in intakes:
         gone = deleted.get(before.name)
         after = before
+        if intake.replaces:
+            empty = replace(before, segments=(), duplicates=0, repeated=[])
+            nothing = tuple(ColumnSummary() for _ in before.facts)
+            remaining.append(columns.Remaining(empty, nothing, intake.facts))
+            continue
         if gone is not None:
             with run.stage("locate"):
                 after = with_deleted(run.store, run.lease, before, gone)
@@ -267,7 +308,7 @@ def _changed(
         segments=after.segments + intake.added,
         next_number=after.next_number + intake.numbers,
     )
-    return RowChange(before, after, intake.added, intake.counts(deleted))
+    return RowChange(before, after, intake.added, intake.counts(before, deleted))
 
 
 def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> BatchIntake:

@@ -99,7 +99,7 @@ class Chunk:
         return _trouble(replace(trouble, line=line, number=number), spec, origin)
 
 
-class _Tally:
+class Tally:
     """Counts the records that a task was given, before anything is done with them."""
 
     def __init__(self) -> None:
@@ -119,8 +119,8 @@ class _Tally:
 def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
     """Write the rows of one partition; finally report how many records were given and how many rows
     were written."""
-    writer = _Writer(spec)
-    tally = _Tally()
+    writer = SegmentWriter(spec)
+    tally = Tally()
     try:
         for item in _typed(batches, spec, tally):
             if isinstance(item, TaskResult):
@@ -138,11 +138,11 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResu
 
 
 def _typed(
-    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
     """Rows with the types of the table, whatever they come as."""
     if spec.lines:
-        return _parsed(batches, spec, tally)
+        return parsed_lines(batches, spec, tally)
     return _from_json(batches, spec, tally) if spec.json else _checked(batches, spec, tally)
 
 
@@ -222,8 +222,8 @@ def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResul
     yield votes.task_result(None)
 
 
-def _parsed(
-    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+def parsed_lines(
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
     """Typed rows from lines; after the first trouble only its report.
 
@@ -305,7 +305,7 @@ def learn(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResul
 
 
 def _from_json(
-    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
     """Typed rows from JSON records; after the first trouble only its report."""
     reader = Reader(spec.schema, spec.json)
@@ -333,7 +333,7 @@ def _records(
 
 
 def _checked(
-    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
     """Typed rows, converted to the types of the table."""
     width = len(spec.names)
@@ -343,7 +343,7 @@ def _checked(
         for place, position in enumerate(spec.order or range(width)):
             kind = spec.schema.field(place).type
             given = spec.given.field(position).type if spec.given else kind
-            cells = _fitted(batch.column(position), given, kind, spec.rounds)
+            cells = fitted(batch.column(position), given, kind, spec.rounds)
             if isinstance(cells, text.Trouble):
                 yield _reported(cells, spec.names[place], NOWHERE)
                 for _ in batches:
@@ -353,7 +353,7 @@ def _checked(
         yield pa.record_batch(columns, schema=spec.schema)
 
 
-def _fitted(
+def fitted(
     cells: pa.Array, given: pa.DataType, kind: pa.DataType, rounds: bool
 ) -> pa.Array | text.Trouble:
     """Cells converted to another type, or a report of the first whose value does not fit.
@@ -417,7 +417,7 @@ def _reported(trouble: text.Trouble, name: str | None, origin: int) -> TaskResul
     )
 
 
-class _Writer:
+class SegmentWriter:
     """Collects rows and closes a segment whenever it is full."""
 
     def __init__(self, spec: Ingest) -> None:

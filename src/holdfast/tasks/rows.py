@@ -177,6 +177,26 @@ def _matches(item: Locate, wanted: WantedRows) -> tuple[dict[int, I64], I64]:
     return gone, counts
 
 
+def stored_rows(item: Locate, requests: U64) -> I64:
+    """For each request, given as the words of its own columns, the id of a living row that equals
+    it; -1 where there is none."""
+    view, columns = item.view, np.array(item.columns, np.int64)
+    wide = _widened(requests, evidence.shape(list(item.request_widths), True), item)
+    found = np.full(len(requests), -1, np.int64)
+    for segment in view.segments:
+        left = np.flatnonzero(found < 0)
+        if not left.size:
+            break
+        rows = wide[left]
+        ranges = _look_up_request(item, segment, rows)
+        stored = view.looked_up(segment, ranges)
+        counts, out = np.zeros(left.size, np.int64), np.empty(left.size, np.int64)
+        once = np.ones(left.size, np.int64)
+        size = index.match(rows, once, ranges, stored, columns, view.shape, counts, out)
+        found[left[counts > 0]] = out[:size] + segment.base
+    return found
+
+
 def _contents(item: Locate, wanted: WantedRows, gone: dict[int, I64]) -> tuple[I64, I64, int]:
     """How many of the rows that go are null in each column, how many have the lowest and highest
     values, and how many of those that are replaced come as they were."""

@@ -1,0 +1,60 @@
+"""Change rows on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.api import Profile
+from tests.cli.conftest import Run, write
+
+FEED = """\
+op,id,customer,day,first name,note
+I,5,9,2026-01-04,Eve,new
+U,5,9,2026-01-05,Eve,newer
+D,1,7,2026-01-01,Ann,
+"""
+
+
+def test_the_changes_of_a_file_are_applied(run: Run, shop: Path, tmp_path: Path) -> None:
+    feed = write(tmp_path, "feed", FEED)
+    told = ("--row-key", "id", "--op-column", "op", "--op", "insert=I,update=U", "--op", "delete=D")
+    checked = run("check", shop, "--table", "orders", "--changes", feed, *told, "--format", "json")
+    assert json.loads(checked.out)["inserted"] == 1
+    result = run("apply", shop, "--table", "orders", "--changes", feed, *told, "--format", "json")
+    assert result.code == 0, result.err
+    outcome = json.loads(result.out)
+    assert [outcome[name] for name in ("inserted", "deleted", "updated", "rows")] == [1, 1, 0, 4]
+    assert Profile.open(shop).snapshot().tables["orders"].rows == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "has the column 'op', which is not expected"),
+        (("--op-column", "what"), "lacks the column 'what'"),
+        (("--op-column", "op"), "what happened to a row is 'I'; expected one of insert, delete"),
+        (("--op", "insert"), "--op insert: expected WHAT=VALUE"),
+        (("--op", "come=I"), "what happened to a row cannot be 'come'; expected one of insert"),
+        (("--op", "insert=I,delete=I"), "the operation 'I' has two meanings"),
+        (("--inserts", "feed.csv"), "leave --inserts out, or it"),
+        (("--if-exists",), "--if-exists is about --deletes"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    run: Run, shop: Path, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    feed = write(tmp_path, "feed", FEED)
+    result = run("apply", shop, "--table", "orders", "--changes", feed, *options)
+    assert result.code == 2
+    assert told in result.err
+    assert Profile.open(shop).snapshot().version == 1
+
+
+def test_options_of_changes_need_changes(run: Run, shop: Path, tmp_path: Path) -> None:
+    feed = write(tmp_path, "feed", FEED)
+    result = run("apply", shop, "--table", "orders", "--inserts", feed, "--order", "id")
+    assert result.code == 2
+    assert "--order is about --changes" in result.err
