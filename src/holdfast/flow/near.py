@@ -49,7 +49,8 @@ def is_wanted(options: Options, table: Table) -> bool:
     """Whether near rules are looked for in a table."""
     named = registry.FDS.name in (options.named or ())
     is_narrow = len(table.columns.names) <= WIDE or named
-    return options.near == "on" and is_narrow and registry.compare_pairs(options.kinds)
+    compares = any(kind.compares_rows for kind in registry.named(options.kinds))
+    return options.near == "on" and is_narrow and compares
 
 
 def found(run: Run, state: TableState, now: Snapshot) -> NearSearchResult:
@@ -63,8 +64,13 @@ def found(run: Run, state: TableState, now: Snapshot) -> NearSearchResult:
         """Many columns are nearly unique by chance."""
         return registry.of(key).score(key, now, table.name) >= best
 
-    result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
-    wanted = [each for each in result.rules if looked_for[each.strength is None]]
+    wanted: list[NearRule] = []
+    result = NearSearchResult((), 0)
+    if any(looked_for):
+        result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
+        wanted += [each for each in result.rules if looked_for[each.strength is None]]
+    for kind in registry.named(run.options.kinds):
+        wanted += kind.nearly_in_rows(run, state, bounds)
     return replace(result, rules=wanted)
 
 

@@ -201,6 +201,20 @@ class Kind(ABC):
         hold; ``values`` are newer than those of the snapshot, None: they are not."""
         return []
 
+    def nearly_in_rows(
+        self,
+        run: Run,  # noqa: ARG002
+        state: TableState,  # noqa: ARG002
+        bounds: NearBounds,  # noqa: ARG002
+    ) -> list[NearRule]:
+        """Its constraints about a table that nearly hold, where rows have to be counted to tell;
+        those of keys and dependencies are looked for together (:mod:`holdfast.rules.near`)."""
+        return []
+
+    def bounds_removal(self, rule: Any) -> bool:  # noqa: ARG002
+        """Whether an expected rule can be bounded by the rows that would have to go."""
+        return True
+
     def broke(self, rule: Any, step: Step) -> bool:  # noqa: ARG002
         """Whether a batch broke a rule, as far as what is kept tells."""
         return False

@@ -69,9 +69,7 @@ def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[Suggestio
     yield from map(_nearly, of_keys)
     for by_chance in (False, True) if table.rows >= ENOUGH else (False,):
         if by_chance:
-            others = (each for each in table.near_rules if registry.of(each.rule).role != "key")
-            few = (each for each in others if each.removal <= FEW * each.of_rows)
-            yield from map(_nearly, few)
+            yield from map(_nearly, filter(_can_be_bounded, table.near_rules))
         for kind, ranks in likely.items():
             bounds = kind.suggestions
             if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:
@@ -99,6 +97,13 @@ def _nearly(near: NearRule) -> Suggestion:
     verb = "breaks" if near.removal == 1 else "break"
     why = f"nearly holds: {near.removal:,} of {count(near.of_rows, 'row')} {verb} it"
     return Suggestion(str(near.rule), why, near.removal)
+
+
+def _can_be_bounded(near: NearRule) -> bool:
+    """Whether a rule, which is no key, is broken by few rows, and can be expected so."""
+    kind = registry.of(near.rule)
+    few = near.removal <= FEW * near.of_rows
+    return few and kind.role != "key" and kind.bounds_removal(near.rule)
 
 
 def _is_likely(ranked: Ranked, kind: Kind) -> bool:

@@ -37,7 +37,7 @@ class NearBounds:
     """The largest share of the rows that a dependency would have to lose in order to hold."""
 
     key_removal: float = 0.01
-    """The same of a key."""
+    """The same of a key, and of a denial constraint."""
 
     missing: float = 0.05
     """The largest share of the distinct values of a foreign key that are missing."""
@@ -83,7 +83,8 @@ class NearBounds:
 
 @dataclass(frozen=True)
 class NearRule(Serializable):
-    """A rule that would hold without a few rows: a key, a dependency, or a foreign key."""
+    """A rule that would hold without a few rows: a key, a dependency, a foreign key, or a denial
+    constraint."""
 
     rule: Constraint = field(metadata=form_of_field(str, parse))
     table: str
@@ -149,6 +150,9 @@ class NearRule(Serializable):
             verb = "value is" if self.values == 1 else "values are"
             often = "twice" if self.rows == 2 * self.values else "more than once"
             return f"{self.values:,} {verb} used {often} ({self.rows or 0:,} rows)"
+        if self.rhs is None:
+            rows = "row" if self.removal == 1 else "rows"
+            return f"{self.removal:,} {rows} of {self.of_rows:,} would have to go"
         verb = "row of {:,} differs" if self.removal == 1 else "rows of {:,} differ"
         group = listed(self.lhs) if self.lhs else "table"
         return f"{self.removal:,} {verb.format(self.of_rows)} from the rest of their {group}"

@@ -67,7 +67,7 @@ class Options:
         0.1, "The most rows that break a near dependency.", "SHARE", share=True
     )
     near_key_removal: float = _option(
-        0.01, "The most rows that break a near key.", "SHARE", share=True
+        0.01, "The most rows that break a near key or denial constraint.", "SHARE", share=True
     )
     near_missing: float = _option(
         0.05, "The most values that a near foreign key misses.", "SHARE", share=True

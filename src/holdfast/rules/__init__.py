@@ -5,6 +5,7 @@ single_rows.py   rules that a row breaks by itself
 agreeing.py      rows that agree on some columns: keys and functional dependencies
 contained.py     tuples that occur elsewhere: inclusion dependencies
 pairs.py         ordered pairs of rows that satisfy all predicates: denial constraints
+orders.py        rows in order: denial constraints that nearly hold
 question.py      the rows that are asked, and rows to be shown
 tuples.py        counted tuples, kept under batches
 expectations.py  the rules that are expected in a version: declared, changed by a batch, verified

@@ -33,7 +33,7 @@ from holdfast.tasks.view import View
 
 Lhs = tuple[int, ...]
 
-_UNLIKELY = math.log(2e7)
+UNLIKELY = math.log(2e7)
 """The logarithm of how unlikely it is that one test errs."""
 
 _SUMS = ("least", "most", "differing")
@@ -61,8 +61,8 @@ class Estimate:
     def is_near_key(self, lhs: Lhs, removal: float) -> bool | None:
         """Whether a lhs would be a key without at most such a share of the rows; None: in doubt."""
         place = self.place[lhs]
-        deviation = _UNLIKELY / self.drawn
-        if self.least[place] / self.drawn > _at_most(removal, deviation):
+        deviation = UNLIKELY / self.drawn
+        if self.least[place] / self.drawn > at_most(removal, deviation):
             return False
         if self.most[place] / self.drawn < removal - math.sqrt(2 * removal * deviation):
             return True
@@ -72,11 +72,11 @@ class Estimate:
         """Whether at most such a share of a column may be unexplained by a lhs, beyond chance, and
         would hold without at most such a share of the rows. Of c rows, m of which agree, at most
         c - m² / c are unexplained, which is less than twice as many as would have to go."""
-        place, dependent = self.place[lhs], 3 * _UNLIKELY / self.drawn
-        chance = _truly(self._by_chance(column) / self.drawn, dependent)
-        repeated = _truly(self.most[place] / self.drawn, _UNLIKELY / self.drawn)
+        place, dependent = self.place[lhs], 3 * UNLIKELY / self.drawn
+        chance = truly(self._by_chance(column) / self.drawn, dependent)
+        repeated = truly(self.most[place] / self.drawn, UNLIKELY / self.drawn)
         bound = min(unexplained * chance * repeated, 2 * removal, 1.0)
-        return bool(self.differing[place, column] / self.drawn <= _at_most(bound, dependent))
+        return bool(self.differing[place, column] / self.drawn <= at_most(bound, dependent))
 
     def seems_to_explain(self, lhs: Lhs, column: int, unexplained: float) -> bool:
         """Whether no larger share of a column is unexplained, as far as rows were drawn."""
@@ -89,12 +89,12 @@ class Estimate:
         return float(self.differing[self.place[()], column])
 
 
-def _at_most(share: float, deviation: float) -> float:
+def at_most(share: float, deviation: float) -> float:
     """What is observed of a share that is at most so large."""
     return share + math.sqrt(2 * share * deviation) + 2 / 3 * deviation
 
 
-def _truly(observed: float, deviation: float) -> float:
+def truly(observed: float, deviation: float) -> float:
     """How large a share can be of which so much is observed."""
     return min(1.0, observed + math.sqrt(2 * observed * deviation) + 2 * deviation)
 

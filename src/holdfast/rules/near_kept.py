@@ -51,10 +51,16 @@ class NearState:
         run: Run,
         counts: TupleCounts,
         tables: Mapping[str, Table],
-        changes: Sequence[RowChange] = (),
+        changes: Sequence[RowChange] | None = (),
     ) -> NearState:
-        """The same rules after batches, whose tuples are counted already."""
-        before = {place: near.removal for place, near in enumerate(self.near.rules)}
+        """The same rules after batches, or, if it is None that changed, counted in all rows; their
+        tuples are counted already."""
+        before = {
+            place: 0 if changes is None else near.removal
+            for place, near in enumerate(self.near.rules)
+        }
+        if changes is None:
+            changes = _everything((each.rule for each in self.near.rules), tables)
         numbers = changed_numbers(run, self.forms, changes, before)
         return self._with(
             [
@@ -102,8 +108,7 @@ def counted(
     before; those that nearly hold."""
     counts = also_counted(run, forms, counts, tables)
     bounds = NearBounds.of(run.options)
-    # A table is a batch that brought all its rows.
-    changes = [RowChange(tables[n], tables[n], tables[n].segments) for n in _tables_of(forms)]
+    changes = _everything(forms, tables)
     numbers = changed_numbers(run, [*forms.values()], changes, dict.fromkeys(range(len(forms)), 0))
     near = [
         (form.near(rule, counts, numbers[place], tables), form)
@@ -119,9 +124,14 @@ def also_counted(
     return counts.also(run, [*forms.values()], {name: tables[name] for name in _tables_of(forms)})
 
 
-def _tables_of(forms: NearForms) -> list[str]:
+def _everything(rules: Iterable[Constraint], tables: Mapping[str, Table]) -> list[RowChange]:
+    """A table is a batch that brought all its rows."""
+    return [RowChange(tables[n], tables[n], tables[n].segments) for n in _tables_of(rules)]
+
+
+def _tables_of(rules: Iterable[Constraint]) -> list[str]:
     """The tables that rules are about."""
-    return list(dict.fromkeys(name for rule in forms for name in rule.tables))
+    return list(dict.fromkeys(name for rule in rules for name in rule.tables))
 
 
 def affordable(

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.kernels.arrays import I64
+from holdfast.model.constraints import Constraint
 from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Example, Removal, Violations
+from holdfast.model.near import NearRule
 from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import GROUP_ROWS, Question
 from holdfast.rules.tuples import TupleCounts
@@ -64,6 +66,16 @@ class SingleRows(RuleForm):
     ) -> Tally:
         """Of all rows."""
         return Tally(violations, violations, tables[self.table].rows, violations)
+
+    def near(
+        self,
+        rule: Constraint,
+        counts: TupleCounts,  # noqa: ARG002
+        violations: int | None,
+        tables: Mapping[str, Table],
+    ) -> NearRule:
+        """All rows that violate it would have to go."""
+        return NearRule(rule, self.table, violations or 0, tables[self.table].rows)
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows that violate it would have to go."""

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from holdfast.kinds.denial_constraints.reading import Denials
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.near import NearBounds, NearRule
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.rules.form import RuleForm, Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -183,6 +185,30 @@ class DenialConstraints(Kind):
         from holdfast.kinds.denial_constraints.examine import DenialExaminer
 
         return DenialExaminer()
+
+    def near_form(
+        self, rule: DenialConstraint, tables: Tables, options: Options
+    ) -> RuleForm | None:
+        """Single rows, or rows in order."""
+        from holdfast.kinds.denial_constraints.near import near_form
+
+        return near_form(rule, self.examiner(), tables, options)
+
+    def nearly_in_rows(self, run: Run, state: TableState, bounds: NearBounds) -> list[NearRule]:
+        """Comparisons of two cells of a row, and order rules."""
+        from holdfast.kinds.denial_constraints.near import near_rules
+
+        return near_rules(run, state, bounds, self.examiner())
+
+    def bounds_removal(self, rule: DenialConstraint) -> bool:
+        """Where single rows violate it."""
+        return rule.is_within_a_row
+
+    def broke(self, rule: DenialConstraint, step: Step) -> bool:
+        """By the minimal sets before and after."""
+        from holdfast.kinds.denial_constraints.near import was_broken
+
+        return was_broken(rule, step)
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """Order rules and short ones first."""

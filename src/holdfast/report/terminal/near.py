@@ -30,8 +30,10 @@ def near_rules(page: Page, path: str, table: TableSnapshot, *, asked: bool = Fal
     if listed.more:
         page.line(f"… and {listed.more:,} more, which are not listed", "dim", 4)
     if asked:
-        sides = f"keys and left sides of up to {count(listed.columns, 'column')}"
-        page.line(f"looked for in version {listed.since}: {sides}", "dim", 2)
+        sides = f": keys and left sides of up to {count(listed.columns, 'column')}"
+        page.line(
+            f"looked for in version {listed.since}{sides if listed.columns else ''}", "dim", 2
+        )
         for rule in listed.dismissed:
             page.line(f"dismissed: {plain(rule)}", "dim", 2)
     if near:
