@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
@@ -39,6 +40,7 @@ from holdfast.model.expectations import (
     Suggestion,
 )
 from holdfast.model.explanation import EXAMPLES, Explanation
+from holdfast.model.following import Course, Failed, FeedStatus, Stepped
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import (
     Attribute,
@@ -69,6 +71,7 @@ from holdfast.store import Store, local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from holdfast.feeds.followed import Followed
     from holdfast.flow import Asked
     from holdfast.input.change_reading import ChangeInput
     from holdfast.input.change_rows import ChangeRows
@@ -368,6 +371,71 @@ class Profile:
         done = self._change(batch, batch_id, True, device)
         return done.alone(table) if isinstance(table, str) else done
 
+    def follow(
+        self,
+        feeds: Followed | Sequence[Followed] | str | os.PathLike[str],
+        *,
+        forever: bool = False,
+        every: float = 10.0,
+        max_rows: int | None = None,
+        max_files: int | None = None,
+        max_versions: int | None = None,
+        on_violation: str = "continue",
+        quarantine: str | os.PathLike[str] | None = None,
+        reset_position: bool = False,
+        device: str | None = None,
+        told: Callable[[Stepped | Failed], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> Course:
+        """Follow feeds of changes to their heads, or ``forever``, until ``stop`` is set; or those
+        of a YAML file, given by its path.
+
+        Each step is read from the position that the profile has, at most so many rows, files or
+        versions of it, and committed together with the position after it: nothing is applied twice
+        or left out, whenever this is killed. ``told`` is called with each step. What a step does
+        that breaks what it should not is said by ``on_violation``: ``continue`` applies it,
+        ``stop`` does not and stops the feed, and ``quarantine`` leaves out the rows that break
+        expected rules and writes them to the folder ``quarantine``. With ``reset_position`` feeds
+        are followed from their beginning.
+        """
+        from holdfast import flow
+        from holdfast.feeds.contract import Bounds
+
+        folder = None if quarantine is None else _folder(quarantine)
+        flow.expect_violations(on_violation, folder)
+        if device is not None:
+            expect_device(device)
+        version = self._store.read()
+        follower = flow.Follower(
+            self._running(),
+            self._store,
+            self._change_input,
+            self._progress,
+            Bounds(max_rows, max_files, max_versions),
+            on_violation,
+            folder,
+            concealment.given(self._secret) if version.secret else None,
+            device,
+        )
+        return flow.follow(
+            follower,
+            _feeds(feeds),
+            told or (lambda _: None),
+            forever=forever,
+            every=every,
+            reset=reset_position,
+            stop=stop,
+        )
+
+    def feeds(
+        self, feeds: Followed | Sequence[Followed] | str | os.PathLike[str] = ()
+    ) -> Results[FeedStatus]:
+        """How far the profile follows its feeds; how far it is behind is said of those that are
+        given."""
+        from holdfast import flow
+
+        return Results(FeedStatus, flow.status(self._store, _feeds(feeds), self._running))
+
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
         from holdfast import flow
@@ -480,7 +548,9 @@ class Profile:
         batches = {
             table: flow.Batch(
                 **row_inputs[table],
-                changed=self._change_input(each.changed, table, version.table(table)),
+                changed=None
+                if each.changed is None
+                else self._change_input(each.changed, table, version.table(table)),
                 row_key=each.row_key,
                 if_exists=each.if_exists,
                 allow_shrink=each.allow_shrink,
@@ -1027,13 +1097,9 @@ class Profile:
             self._session = self._opener()
         return self._session
 
-    def _change_input(
-        self, changes: ChangeRows | None, table: str, record: TableRecord
-    ) -> ChangeInput | None:
-        """Change rows to be read, if there are some. Files that tasks can read are; Spark reads
-        everything else, whose rows have no order."""
-        if changes is None:
-            return None
+    def _change_input(self, changes: ChangeRows, table: str, record: TableRecord) -> ChangeInput:
+        """Change rows to be read. Files that tasks can read are; Spark reads everything else, whose
+        rows have no order."""
         from holdfast.input.change_reading import ChangeInput, can_read
         from holdfast.input.row_input import Columns
         from holdfast.runtime.runner import Parts
@@ -1087,6 +1153,15 @@ def _engine(given: str | None, session: Session | None) -> str:
 def _expect_parallelism(tasks: int | None) -> None:
     if tasks is not None and tasks < 1:
         raise InputError(f"parallelism must be a number of tasks, 1 or more, not {tasks}")
+
+
+def _feeds(feeds: Followed | Sequence[Followed] | str | os.PathLike[str]) -> list[Followed]:
+    """Feeds to follow, perhaps from a file."""
+    from holdfast.feeds import followed
+
+    if isinstance(feeds, str | os.PathLike):
+        return followed.read(feeds)
+    return [feeds] if isinstance(feeds, followed.Followed) else list(feeds)
 
 
 def _folder(path: str | os.PathLike[str]) -> str:

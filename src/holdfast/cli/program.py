@@ -11,7 +11,15 @@ import typer.core
 
 from holdfast.cli import usage
 from holdfast.cli.command import Command
-from holdfast.cli.commands import batches, expectations, looking, pages, profiles, session
+from holdfast.cli.commands import (
+    batches,
+    expectations,
+    following,
+    looking,
+    pages,
+    profiles,
+    session,
+)
 from holdfast.cli.failures import exit_code, hush
 
 # In the order of the help.
@@ -19,6 +27,7 @@ COMMANDS = (
     profiles.profile,
     batches.apply,
     batches.check,
+    following.follow,
     expectations.expect,
     expectations.expectations,
     expectations.forget,

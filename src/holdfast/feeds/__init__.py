@@ -4,6 +4,7 @@ An adapter says where the changes are and how far they go. That they are applied
 left of several changes of one row, is none of its concern.
 
     contract.py   what a feed is: positions, steps, and how far a step may go
+    followed.py   the feeds to follow, as options or a file say it
     addresses.py  which feed an address means
     folder.py     files in a folder, as they arrive
     delta.py      the change feed of a Delta table

@@ -11,6 +11,7 @@ from holdfast.flow.ask import (
 )
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
+from holdfast.flow.follow import Follower, expect_violations, follow, status
 from holdfast.flow.near import dismiss, look_for_near
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.suspects import Asked, streamed, suspects
@@ -20,20 +21,24 @@ from holdfast.table.batch import Batch
 __all__ = [
     "Asked",
     "Batch",
+    "Follower",
     "apply",
     "apply_together",
     "dismiss",
     "error",
     "expect",
+    "expect_violations",
     "expected",
     "explain",
     "extend",
+    "follow",
     "forget",
     "look_for_near",
     "missing_values",
     "points",
     "predicates",
     "profile",
+    "status",
     "streamed",
     "suspects",
     "verify",

@@ -61,7 +61,8 @@ class ChangeInput:
     def of_files(
         changes: ChangeRows, sources: Sequence[Source], stored: SourceRecord, table: Columns
     ) -> ChangeInput:
-        """The rows of files, in the order in which these are given; those in a folder by name."""
+        """The rows of files, in the order in which these are given; those in a folder by name.
+        Where nothing was said, a column ``_change_type`` tells what happened to them."""
         parts = [
             (_files(source.like(stored), table), str(path))
             for source in sources
@@ -72,6 +73,8 @@ class ChangeInput:
             raise SourceError(f"{label}: there are no files in it")
         files, path = parts[0]
         names = columns_in(files, path)
+        if changes.op_column is None and CHANGE_TYPE in names and CHANGE_TYPE not in table.names:
+            changes = replace(changes, op_column=CHANGE_TYPE)
         times = changes.order or tuple(n for n in ORDERS if n in names and n not in table.names)
         about = [*([changes.op_column] if changes.op_column is not None else []), *times]
         wanted = pa.schema(

@@ -3,6 +3,7 @@
     HoldfastError
     ├── InputError              what the caller gave cannot be used; nothing was changed
     │   ├── SourceError         a file or table that is missing, unreadable or malformed
+    │   │   └── UnreachableError  a source that does not answer now, and may later
     │   ├── SchemaError         a column missing, added or retyped, or of a type we cannot compare
     │   ├── BatchError          a change that does not fit the rows: no match, too many, a reused id
     │   ├── RuleError           a rule that cannot be read; two further lines show where
@@ -36,6 +37,10 @@ class InputError(HoldfastError):
 
 class SourceError(InputError):
     """A file or table is missing, unreadable or malformed."""
+
+
+class UnreachableError(SourceError):
+    """A source does not answer now; it may later."""
 
 
 class SchemaError(InputError):

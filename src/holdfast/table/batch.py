@@ -71,6 +71,8 @@ class Batch:
 
     def source(self, kind: str) -> RowInput:
         """Where the rows of a kind of change come from."""
+        if self.changed is not None:
+            return self.changed.rows
         rows: RowInput = self.snapshot or getattr(self, kind)
         return rows
 

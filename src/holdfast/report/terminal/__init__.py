@@ -3,6 +3,7 @@
 from holdfast.report.terminal.batch import changes
 from holdfast.report.terminal.expectation import expectations, expected
 from holdfast.report.terminal.explained import explanation
+from holdfast.report.terminal.following import feeds, stepped
 from holdfast.report.terminal.suspects import suspects, suspects_of_rule
 from holdfast.report.terminal.timeline import diff, history
 from holdfast.report.terminal.version import (
@@ -22,10 +23,12 @@ __all__ = [
     "expectations",
     "expected",
     "explanation",
+    "feeds",
     "history",
     "overview",
     "predicates",
     "show",
+    "stepped",
     "suspects",
     "suspects_of_rule",
     "verification",

@@ -1,0 +1,268 @@
+"""Following feeds: step after step, each a batch that is committed with the position after it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from holdfast.feeds.contract import Bounds, Feed, Position, Step
+from holdfast.feeds.followed import Followed
+from holdfast.flow.apply import Moved, apply_together
+from holdfast.input.change_reading import ChangeInput
+from holdfast.input.change_rows import ChangeRows
+from holdfast.input.row_input import Columns
+from holdfast.model.commits import Commit, FeedRecord, TableRecord
+from holdfast.model.errors import (
+    BatchError,
+    ConflictError,
+    HoldfastError,
+    InputError,
+    OvertakenError,
+    UnreachableError,
+)
+from holdfast.model.following import Course, Failed, FeedStatus, Stepped
+from holdfast.model.progress import Progress
+from holdfast.runtime.runner import Parts, Runner
+from holdfast.store import Store
+from holdfast.table.batch import Batch
+
+log = logging.getLogger("holdfast")
+
+CONTINUE, STOP, QUARANTINE = "continue", "stop", "quarantine"
+ON_VIOLATION = (CONTINUE, STOP, QUARANTINE)
+"""What a step does that breaks what it should not: it is applied, or the feed stops before it, or
+the rows that break a rule are left out."""
+
+_RETRIES = 6
+"""How often a feed that cannot be reached is tried again, or a step that others overtake."""
+
+_FIRST_WAIT = 0.5
+
+AsInput = Callable[[ChangeRows, str, TableRecord], ChangeInput]
+"""Change rows of a table as something that can be read."""
+
+
+@dataclass(frozen=True)
+class Follower:
+    """What takes the steps of feeds."""
+
+    runner: Runner
+    store: Store
+    as_input: AsInput
+    progress: Progress
+    bounds: Bounds = field(default_factory=Bounds)
+    on_violation: str = CONTINUE
+    quarantine: str | None = None
+    secret: bytes | None = None
+    device: str | None = None
+
+    def step(self, followed: Followed, reset: bool = False) -> Stepped | None:
+        """Take the next step of a feed; None if there is nothing to take. It begins at the position
+        that the profile has, or with ``reset`` at the beginning."""
+        started = time.monotonic()
+        version = self.store.read()
+        feed = followed.opened(version, self.runner.run)
+        before = version.feeds.get(followed.name)
+        _expect_same(followed, feed, before, reset)
+        step = self._read(feed, None if before is None or reset else before.position)
+        if step is None:
+            return None
+        after = FeedRecord(followed.tables[0].table, feed.address, feed.identity, step.position)
+        changes = apply_together(
+            self.runner,
+            self.store,
+            self._batches(followed, step, version),
+            self.progress,
+            device=self.device,
+            strict=self.on_violation == STOP,
+            quarantine=self.quarantine if self.on_violation == QUARANTINE else None,
+            secret=self.secret,
+            feeds={followed.name: Moved(before, after)},
+        )
+        behind = "" if changes.refused else feed.behind(step.position)
+        seconds = time.monotonic() - started
+        return Stepped(followed.name, step.span, changes, seconds, behind)
+
+    def _read(self, feed: Feed, after: Position | None) -> Step | None:
+        """The next step that changes something; the first one of a feed in any case, because its
+        position has to be kept."""
+        first = after is None
+        step = feed.read(after, self.bounds)
+        while step is not None and step.changes is None and not step.others and not first:
+            step = feed.read(step.position, self.bounds)
+        return step
+
+    def _batches(self, followed: Followed, step: Step, version: Commit) -> dict[str, Batch]:
+        first = followed.tables[0].table
+        changes = {**step.others, **({first: step.changes} if step.changes is not None else {})}
+        if not changes:
+            changes = {first: _nothing(version.table(first))}
+        keys = {each.table: each.row_key for each in followed.tables}
+        return {
+            table: Batch(
+                changed=self.as_input(rows, table, version.table(table)),
+                row_key=keys[table],
+                batch_id=f"{followed.name}: {step.span}",
+            )
+            for table, rows in changes.items()
+        }
+
+
+def _nothing(record: TableRecord) -> ChangeRows:
+    """No changes of a table."""
+    columns = Columns.stored(record.columns)
+    fields = zip(columns.names, columns.given.types, strict=True)
+    return ChangeRows(Parts(pa.schema(list(fields)), (), _no_rows), None)
+
+
+def _no_rows(_part: object) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
+def _expect_same(followed: Followed, feed: Feed, before: FeedRecord | None, reset: bool) -> None:
+    """Raise an error if another feed has the same name."""
+    tables = {each.table for each in followed.tables}
+    if before is None or reset:
+        return
+    differing = [
+        name
+        for name in {**before.identity, **feed.identity}
+        if before.identity.get(name) != feed.identity.get(name)
+    ]
+    if before.table not in tables:
+        differing = ["table"]
+    if differing:
+        was = {**before.identity, "table": before.table}.get(differing[0])
+        now = {**feed.identity, "table": followed.tables[0].table}.get(differing[0])
+        raise InputError(
+            f"the feed {followed.name!r} is another one than before: its {differing[0]} was "
+            f"{was!r}, and is {now!r}; give it another --name, or follow it from the beginning "
+            "with --reset-position"
+        )
+
+
+def follow(
+    follower: Follower,
+    feeds: Sequence[Followed],
+    told: Callable[[Stepped | Failed], None],
+    *,
+    forever: bool = False,
+    every: float = 10.0,
+    reset: bool = False,
+    stop: threading.Event | None = None,
+) -> Course:
+    """Follow feeds to their heads, in turn, or ``forever``, until ``stop`` is set: then after the
+    step. A feed that fails or whose step is refused stops; the others go on."""
+    stop = stop or threading.Event()
+    course, active = Course(), list(feeds)
+    to_reset = {feed.name for feed in feeds} if reset else set()
+    tries: dict[str, int] = {}
+    wait = _Wait(every)
+    while active and not stop.is_set():
+        moved = False
+        for feed in list(active):
+            if stop.is_set():
+                break
+            try:
+                step = follower.step(feed, feed.name in to_reset)
+            except HoldfastError as error:
+                tries[feed.name] = tries.get(feed.name, 0) + 1
+                if _may_try_again(error, tries[feed.name], forever):
+                    log.info("%s: %s (trying again)", feed.name, error)
+                    stop.wait(_waited(tries[feed.name], error))
+                    moved = True
+                else:
+                    active.remove(feed)
+                    course.failed.append(Failed(feed.name, error))
+                    told(course.failed[-1])
+                continue
+            if step is None:
+                continue
+            moved = True
+            tries.pop(feed.name, None)
+            to_reset.discard(feed.name)
+            course.steps += not step.refused
+            course.rows += 0 if step.refused else step.rows
+            if step.refused:
+                active.remove(feed)
+                course.refused.append(step)
+            told(step)
+        if moved:
+            wait = _Wait(every)
+        elif forever and active:
+            stop.wait(wait.next())
+        else:
+            break
+    return course
+
+
+def _may_try_again(error: HoldfastError, tries: int, forever: bool) -> bool:
+    """Whether something may succeed if it is tried again, after so many times."""
+    if isinstance(error, UnreachableError) and forever:
+        return True
+    return tries <= _RETRIES and isinstance(error, UnreachableError | ConflictError)
+
+
+def _waited(tries: int, error: HoldfastError) -> float:
+    """Seconds until something is tried again: at once after another follower."""
+    if isinstance(error, OvertakenError):
+        return 0.0
+    return float(min(60.0, _FIRST_WAIT * 2 ** (tries - 1)))
+
+
+@dataclass
+class _Wait:
+    """Longer and longer waits for changes, up to a number of seconds."""
+
+    longest: float
+    seconds: float = _FIRST_WAIT
+
+    def next(self) -> float:
+        """The seconds of the next one."""
+        seconds = min(self.seconds, self.longest)
+        self.seconds = min(2 * seconds, self.longest)
+        return seconds
+
+
+def status(store: Store, feeds: Sequence[Followed], run: Callable[[], Runner]) -> list[FeedStatus]:
+    """How far a profile follows the feeds that it has, and those that are given."""
+    version = store.read()
+    given: Mapping[str, Followed] = {feed.name: feed for feed in feeds}
+    told = []
+    for name in dict.fromkeys((*version.feeds, *given)):
+        record, followed = version.feeds.get(name), given.get(name)
+        behind, error = None, None
+        if followed is not None:
+            try:
+                feed = followed.opened(version, run().run if followed.debezium else None)
+                behind = feed.behind(record.position if record else None)
+            except HoldfastError as failure:
+                error = str(failure)
+        told.append(
+            FeedStatus(
+                name,
+                record.table if record else followed.tables[0].table if followed else "",
+                record.address if record else followed.address if followed else "",
+                record.position if record else {},
+                record.version if record else 0,
+                store.header(record.version).created if record else "",
+                behind,
+                error,
+            )
+        )
+    return told
+
+
+def expect_violations(on_violation: str, quarantine: str | None) -> None:
+    """Raise an error for a choice that makes no sense."""
+    if on_violation not in ON_VIOLATION:
+        raise InputError(
+            f"what to do about violations is {on_violation!r}; expected {', '.join(ON_VIOLATION)}"
+        )
+    if (on_violation == QUARANTINE) != (quarantine is not None):
+        raise BatchError("--on-violation quarantine and --quarantine FOLDER belong together")

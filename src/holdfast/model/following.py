@@ -1,0 +1,82 @@
+"""What following feeds of changes came to: steps, failures, and how far each feed is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.model.changes import BatchChanges
+from holdfast.model.errors import HoldfastError
+from holdfast.model.records import JsonObject, Serializable
+
+
+@dataclass(frozen=True)
+class Stepped(Serializable):
+    """A step of a feed that was taken, or refused."""
+
+    FORM = ("feed", "span", "applied", "version", "rows", "seconds", "behind", "changes")
+
+    feed: str
+    span: str  # of the source
+    changes: BatchChanges
+    seconds: float
+    behind: str  # how far the profile is behind now; empty if it is not
+
+    @property
+    def refused(self) -> bool:
+        """Whether the step was not applied, because it breaks what it should not."""
+        return self.changes.refused
+
+    @property
+    def applied(self) -> bool:
+        """Whether the step was applied."""
+        return not self.refused
+
+    @property
+    def version(self) -> int:
+        """The version that has it; of one that was refused, the last one before it."""
+        return self.changes.version
+
+    @property
+    def rows(self) -> int:
+        """How many rows changed."""
+        return sum(
+            each.inserted + each.deleted + each.updated for each in self.changes.by_table.values()
+        )
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A feed that stopped, and why."""
+
+    feed: str
+    error: HoldfastError
+
+    def to_dict(self) -> JsonObject:
+        """The JSON form."""
+        return {"feed": self.feed, "error": str(self.error)}
+
+
+@dataclass
+class Course:
+    """What following came to."""
+
+    steps: int = 0
+    rows: int = 0
+    refused: list[Stepped] = field(default_factory=list)  # each of another feed, which stopped
+    failed: list[Failed] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FeedStatus(Serializable):
+    """How far a profile follows a feed."""
+
+    FORM = ("name", "table", "address", "version", "time", "position", "behind", "error")
+
+    name: str
+    table: str
+    address: str
+    position: JsonObject
+    version: int  # that went there last; 0: none
+    time: str  # of that version
+    behind: str | None  # None: that is not known
+    error: str | None = None  # why not

@@ -1,0 +1,44 @@
+"""Steps of feeds, and how far a profile follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.kinds import registry
+from holdfast.model.following import FeedStatus, Stepped
+from holdfast.report.terminal.batch import changes
+from holdfast.screen.page import Page, figures
+from holdfast.screen.text import count, moment, plain
+
+
+def stepped(page: Page, step: Stepped, *, verbose: bool = False) -> None:
+    """A line about a step; and what it did, if something broke or with ``verbose``."""
+    what = "refused" if step.refused else f"version {step.version}"
+    behind = f"; {plain(step.behind)} behind" if step.behind else ""
+    page.line(
+        f"{plain(step.feed)}: {plain(step.span)}: {what}, {count(step.rows, 'row')} changed, "
+        f"{step.seconds:.1f} s{behind}"
+    )
+    if step.refused or verbose or registry.breaks(step.changes):
+        changes(page, step.changes, verbose=verbose)
+
+
+def feeds(page: Page, every: Sequence[FeedStatus]) -> None:
+    """How far a profile follows each feed."""
+    if not every:
+        page.line("This profile follows no feed.")
+        return
+    table = figures("feed", "table", "version", "time", "behind")
+    for feed in every:
+        behind = feed.behind or ("" if feed.behind is None else "nothing")
+        table.add_row(
+            plain(feed.name),
+            plain(feed.table),
+            str(feed.version or ""),
+            moment(feed.time) if feed.time else "",
+            plain(behind if feed.error is None else "not known"),
+        )
+    page.table(table, 0)
+    for feed in every:
+        if feed.error is not None:
+            page.line(f"{plain(feed.name)}: {plain(feed.error)}", "red")
