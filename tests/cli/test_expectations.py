@@ -47,6 +47,21 @@ def test_check_is_about_what_is_expected(shop: Path, run: Run, tmp_path: Path, t
     assert [row["id"] for row in rule["groups"][0]["rows"]] == [2, 2]
 
 
+def test_what_is_expected_is_not_told_twice(in_process: None, run: Run, tmp_path: Path) -> None:
+    """A broken rule that is expected is none of those that broke besides."""
+    rows = write(tmp_path, "t", "id,day\n1,1\n2,2\n3,3\n")
+    batch = write(tmp_path, "batch", "id,day\n3,5\n4,3\n")
+    bad = write(tmp_path, "bad", "id,day\n3,4\n")
+    shop = tmp_path / "p"
+    assert run("profile", rows, "--into", shop, "--kinds", "keys").code == 0
+    assert run("expect", shop, "t: key(id)").code == 0
+    checked = run("check", shop, "--table", "t", "--inserts", bad)
+    assert checked.code == 1
+    assert "besides" not in checked.out
+    checked = run("check", shop, "--table", "t", "--inserts", batch)
+    assert "    keys: 1 would break, 1 would be gained\n" in checked.out  # day; id, day
+
+
 def test_the_offender_is_shown_first_and_marked_as_new(
     in_process: None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,10 +25,10 @@ from holdfast.cli.failures import exit_code, hush
 # In the order of the help.
 COMMANDS = (
     profiles.profile,
-    batches.apply,
-    batches.check,
-    following.follow,
     expectations.expect,
+    batches.check,
+    batches.apply,
+    following.follow,
     expectations.expectations,
     expectations.forget,
     looking.show,

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
+from holdfast.screen.text import count
+
 _STAGES = {
     "session": "starting Spark",
     "read": "reading",
@@ -34,18 +36,17 @@ _STAGES = {
     "report": "writing the report",
 }
 
-_FACTS = {
-    "rows": "{:,} rows",
-    "round": "round {:,}",
-    "candidates": "{:,} candidates",
-    "refuted": "{:,} refuted",
-    "columns": "{:,} columns",
-    "segments": "{:,} segments",
-    "runs": "{:,} runs",
-    "cells": "{:,} cells",
-    "arity": "{:,} columns",
-    "rules": "{:,} rules",
+_NOUNS = {
+    "rows": "row",
+    "candidates": "candidate",
+    "columns": "column",
+    "segments": "segment",
+    "runs": "run",
+    "cells": "cell",
+    "arity": "column",
+    "rules": "rule",
 }
+_OTHERS = {"round": "round {:,}", "refuted": "{:,} refuted"}
 
 
 def describe(stage: str, facts: Mapping[str, object]) -> str:
@@ -55,13 +56,17 @@ def describe(stage: str, facts: Mapping[str, object]) -> str:
     'orders: searching for counterexamples, round 2, 1,200 candidates, 3 refuted'
     >>> describe("read", {"table": "orders", "compiling": True})
     'orders: compiling, once: reading'
+    >>> describe("locate", {"rows": 1})
+    'finding the rows to change, 1 row'
     """
     words = [_STAGES.get(stage, stage)]
     for name, value in facts.items():
         if name in ("table", "compiling") or value is None:
             continue
-        template = _FACTS.get(name) if isinstance(value, int) else None
-        words.append(template.format(value) if template else f"{name} {value}")
+        if isinstance(value, int) and name in _NOUNS:
+            words.append(count(value, _NOUNS[name]))
+        else:
+            words.append(_OTHERS.get(name, f"{name} {{}}").format(value))
     table = facts.get("table")
     start = (f"{table}: " if table else "") + ("compiling, once: " if "compiling" in facts else "")
     return start + ", ".join(words)

@@ -50,7 +50,7 @@ def apply(
         outcome = batch.outcome(changes)
         printing.result(
             outcome.to_dict,
-            lambda page: terminal.changes(page, outcome, verbose=printing.verbose),
+            lambda page: terminal.changes(page, outcome, verbose=printing.verbose, path=directory),
         )
         gating = registry.gating(outcome) if strict else ()
         notices.tell(directory, "apply", outcome, outcome.to_dict, gating)
@@ -85,7 +85,9 @@ def check(
 
     printing.result(
         form,
-        lambda page: terminal.changes(page, outcome, check=True, verbose=printing.verbose),
+        lambda page: terminal.changes(
+            page, outcome, check=True, verbose=printing.verbose, path=directory
+        ),
     )
     notices.tell(directory, "check", outcome, form, registry.gating(outcome, gates))
     return FOUND if registry.breaks(outcome, gates) else 0

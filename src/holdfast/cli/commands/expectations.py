@@ -46,7 +46,8 @@ def expect(
     spark: Spark,
     printing: Printing,
 ) -> int:
-    """Declare rules that must hold; check, apply and exit codes are then about them."""
+    """Choose the rules that must hold (--suggest lists them): check, apply and exit codes are then
+    about these."""
     from holdfast.cli import suggestions
     from holdfast.report import forms, terminal
 

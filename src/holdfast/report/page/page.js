@@ -834,8 +834,13 @@
   // What else came and went, by kind.
   function besides(batch) {
     const names = new Map(doc.kinds.map((kind) => [kind.field, kind.nouns]));
-    return Object.entries(batch.changes).flatMap(([field, each]) => {
+    const told = new Set(batch.expected ? batch.expected.violated.map((each) => each.text) : []);
+    const isTold = (one) => told.has(one.text) || told.has(`${batch.table}: ${one.text}`);
+    return Object.entries(batch.changes).flatMap(([field, change]) => {
       const nouns = names.get(field) || [field, field];
+      // An expected rule that broke leads the batch already.
+      const broken = (change.broken || []).filter((one) => !isTold(one)), some = (change.broken || []).length - broken.length;
+      const each = {...change, broken: change.broken && broken, counts: {...change.counts, broken: change.counts.broken - some}};
       const more = (some, what) => each.counts[what] > some.length && h("li", {class: "soft"}, `and ${number(each.counts[what] - some.length)} more`);
       const block = (what, words, item) => each.counts[what] ? h("div", {class: "change"}, h("h3", {}, `${plural(each.counts[what], nouns)} ${words}`), each[what] ? item(each[what]) : h("p", {class: "soft"}, "Listed for later versions only.")) : null;
       return [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from shlex import quote
 
 from holdfast.kinds import registry
-from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.changes import BatchChanges, Changes, KindChanges
 from holdfast.model.expectations import Quarantine
 from holdfast.report.terminal.expectation import expectation_changes
 from holdfast.report.terminal.kinds import kind_changes
@@ -16,9 +17,14 @@ from holdfast.screen.text import count, plain
 
 
 def changes(
-    page: Page, outcome: Changes | BatchChanges, *, check: bool = False, verbose: bool = False
+    page: Page,
+    outcome: Changes | BatchChanges,
+    *,
+    check: bool = False,
+    verbose: bool = False,
+    path: str = "DIR",
 ) -> None:
-    """What a batch did, or with ``check`` would do, table by table."""
+    """What a batch did, or with ``check`` would do, to the profile at ``path``, table by table."""
     tables = outcome.by_table
     if outcome.applied_before:
         batch, names = plain(outcome.batch_id or ""), plain(", ".join(tables))
@@ -33,7 +39,7 @@ def changes(
         _table_changes(page, each, check=check, verbose=verbose)
     if (check or outcome.refused) and registry.breaks(outcome) and outcome.expectations is None:
         page.line("What holds by chance can stop a good batch: choose the rules that count, with")
-        page.line("  holdfast expect DIR --suggest")
+        page.line(plain(f"  holdfast expect {quote(path)} --suggest"))
     if verbose and outcome.seconds:
         times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
         page.line(f"times: {times}", "dim", 2)
@@ -76,20 +82,32 @@ def _quarantined(page: Page, left: Quarantine) -> None:
 def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
     """What else happens, in a line for each kind: with expectations it is information."""
     said = []
+    expected = {each.rule for each in outcome.expectations or ()}
     for kind in registry.named_in(outcome.kinds):
-        counts = outcome.kinds[kind.field].counts
+        counts = _not_expected(outcome.kinds[kind.field], expected)
         verbs = {"broken": "would break", "gained": "would be gained"} if check else {}
         numbers = [f"{counts[w]:,} {verbs.get(w, w)}" for w in ("broken", "gained") if counts[w]]
         if numbers:
             said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
     if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:
         said.insert(0, repeating(outcome.duplicates, would=check))
-    expected = {each.rule for each in outcome.expectations or ()}
     said += [happened(each) for each in outcome.near if each.rule not in expected]
     if said:
         page.line("besides, not expected (--verbose tells more):", "dim", 2)
     for line in said:
         page.line(line, "dim", 4)
+
+
+def _not_expected(changes: KindChanges, expected: Collection[str]) -> dict[str, int]:
+    """How many broke and were gained, but for those that are expected and told as such."""
+    listed = {
+        "broken": [each.constraint for each in changes.broken],
+        "gained": changes.gained,
+    }
+    return {
+        what: changes.counts[what] - sum(str(each) in expected for each in some)
+        for what, some in listed.items()
+    }
 
 
 def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
