@@ -39,9 +39,10 @@ def jars(what: str) -> str | None:
 def postgres_programs() -> Path | None:
     """The folder of initdb and postgres."""
     found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else []
+    folders = [Path(found).resolve().parent] if found else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((folder for folder in folders if (folder / "initdb").exists()), None)
+    needed = ("initdb", "postgres", "psql", "pg_isready")
+    return next((f for f in folders if all((f / each).exists() for each in needed)), None)
 
 
 def free_port() -> int:
@@ -198,8 +199,8 @@ def _is_user(name: str) -> bool:
 
 @dataclass
 class Connect:
-    """A connector from a database to Kafka. It can be killed and started again, which sends again
-    what it sent since it last said how far it was."""
+    """A connector from a database to Kafka. If it is killed and started again, it sends again all
+    that it sent since it was stopped in peace."""
 
     class_path: str
     folder: Path
@@ -218,7 +219,7 @@ class Connect:
             "key.converter": converter,
             "value.converter": converter,
             "offset.storage.file.filename": self.folder / "offsets",
-            "offset.flush.interval.ms": 3_600_000,  # a kill always repeats events
+            "offset.flush.interval.ms": 3_600_000,  # a kill repeats all since the start
             "listeners": f"http://{_HOST}:{self.rest}",
         }
         command = [
@@ -228,7 +229,16 @@ class Connect:
         ]  # fmt: skip
         self._block = _running(command, self.folder / "log")
         self._process = self._block.__enter__()
-        wait_for("the start of Connect", self._runs, self._process)
+        self.wait_for("the start of Connect", self._runs)
+
+    def wait_for(self, what: str, sign: Callable[[], Any]) -> None:
+        """Wait for something that needs the connector."""
+        wait_for(what, sign, self._process)
+
+    def stop(self) -> None:
+        """End it in peace: it says how far it was."""
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait(_PATIENCE_S)
 
     def kill(self) -> None:
         """End it at once."""
@@ -247,12 +257,14 @@ class Connect:
         return len(states) > 1 and all(state["state"] == "RUNNING" for state in states)
 
 
-def debezium(database: Postgres, tables: str) -> dict[str, Any]:
-    """The settings of a connector that reads some tables."""
+def debezium(database: Postgres, tables: str, prefix: str) -> dict[str, Any]:
+    """The settings of a connector that reads some tables, into topics with a prefix."""
     return {
         "name": "shop",
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "topic.prefix": "shop",
+        "topic.prefix": prefix,
+        "slot.name": prefix,
+        "publication.name": prefix,
         "database.hostname": _HOST,
         "database.port": database.port,
         "database.user": "postgres",

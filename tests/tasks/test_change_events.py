@@ -171,10 +171,11 @@ def test_recorded_rows_without_a_key_are_both_inserted() -> None:
 def test_recorded_duplicates_are_known_in_one_step_and_in_a_later_one() -> None:
     events = events_of(recorded(DUPLICATES), "t")
     new = Applied().new(events, "t")
-    assert np.flatnonzero(~new).tolist() == [25, 26]
+    tombstones = [7, 10, 14, 20]  # after deletes
+    assert np.flatnonzero(~new).tolist() == [*tombstones, 25, 26]
     applied = Applied()
     first = events_of(recorded(DUPLICATES).slice(0, 25), "t")
-    assert applied.new(first, "t").all()
+    assert np.flatnonzero(~applied.new(first, "t")).tolist() == tombstones
     again = Applied.of(json.loads(json.dumps(applied.form)))
     later = events_of(recorded(DUPLICATES).slice(25, 2), "t")
     assert not again.new(later, "t").any()
@@ -277,6 +278,16 @@ def test_a_changed_key_takes_the_values_of_the_former_one() -> None:
     assert rows_of(batch, small("id"))[0]["_former_key"] == {"id": 3}
     with pytest.raises(SourceError, match=r"another partition.*REPLICA IDENTITY FULL"):
         rows_of(batch, replace(small("id"), divided=True))
+
+
+def test_a_row_without_an_envelope_is_not_taken_for_the_one_that_went_before() -> None:
+    batch = records([
+        (0, 0, b'{"id":1}', None, None),
+        (0, 1, b'{"id":2}', json.dumps(row(2, "a", PLACEHOLDER)).encode(), None),
+    ])  # fmt: skip
+    changes = rows_of(batch, small("id"))
+    assert changes[1]["_former_key"] == {"id": 2}
+    assert changes[1]["_unavailable"] == ["big"]
 
 
 def test_a_placeholder_that_nothing_fills_in_stops() -> None:
@@ -410,6 +421,57 @@ def test_rows_of_one_statement_may_share_a_place() -> None:
     assert Applied().new(events_of(topic(together), "t"), "t").all()
     twice = events_of(topic(together + together), "t")
     assert Applied().new(twice, "t").tolist() == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_a_tombstone_that_is_sent_again_takes_no_row_away(size: int) -> None:
+    sent = [
+        envelope("c", None, row(1), lsn=1, commit=1),
+        envelope("d", row(1), None, lsn=2, commit=2),
+        None,
+        envelope("c", None, row(1), lsn=3, commit=3),
+    ]
+    batch, applied, kept = topic(sent + sent), Applied(), []
+    for start in range(0, len(batch), size):
+        kept += applied.new(events_of(batch.slice(start, size), "t"), "t").tolist()
+        applied = Applied.of(json.loads(json.dumps(applied.form)))
+    assert kept == [True, True, False, True, False, False, False, False]
+
+
+def test_a_tombstone_of_a_row_without_an_envelope_takes_it_away() -> None:
+    batch = records([
+        (0, offset, b'{"id":1}', value and json.dumps(value).encode(), None)
+        for offset, value in enumerate([None, row(1), None])
+    ])  # fmt: skip
+    assert Applied().new(events_of(batch, "t"), "t").all()
+
+
+def test_a_connector_that_reads_all_rows_again_begins_anew() -> None:
+    """It does not know the last commit at first, and sends again what the slot still has."""
+    first = [envelope("c", None, row(1), lsn=50, commit=40)]
+    again = [
+        envelope("r", None, row(1), lsn=60),
+        envelope("u", None, row(1), lsn=50, commit=0),
+        envelope("u", None, row(1), lsn=70, commit=0),
+        envelope("u", None, row(1), lsn=90, commit=80),
+    ]
+    applied = Applied()
+    for values in (first, again):
+        assert applied.new(events_of(topic(values), "t"), "t").all()
+        applied = Applied.of(json.loads(json.dumps(applied.form)))
+    assert applied.new(events_of(topic(again), "t"), "t").tolist() == [True, False, False, False]
+
+
+def test_the_first_transaction_of_a_connector_that_lost_its_offsets() -> None:
+    """What was applied is dropped, and what is later is not."""
+    applied = Applied()
+    known = [envelope("c", None, row(i), lsn=50 + i, commit=40) for i in range(3)]
+    assert applied.new(events_of(topic(known), "t"), "t").all()
+    again = [envelope("c", None, row(i), lsn=50 + i, commit=0) for i in range(3)]
+    later = [envelope("c", None, row(i), lsn=70 + i // 2, commit=0) for i in range(4)]
+    last = [envelope("c", None, row(7), lsn=90, commit=80)]
+    new = applied.new(events_of(topic([*again, *later, *later, *last]), "t"), "t")
+    assert new.tolist() == [False] * 3 + [True] * 4 + [False] * 4 + [True]
 
 
 def test_a_late_commit_of_an_early_event_is_no_duplicate() -> None:

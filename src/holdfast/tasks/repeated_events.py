@@ -7,6 +7,10 @@ event is the LSN of the last commit before it with its own one, and places never
 the events of one partition, unless a connector starts again at an earlier one. Rows of one
 statement may share a place, and so do the two events of a changed key.
 
+A tombstone has no place. It follows a delete that says the same, so it tells nothing: if both are
+sent again, the row may have come again since. Only where rows have no envelopes does it tell that
+one went.
+
 The highest place that was applied is kept with the position of a feed, because a repeated event may
 come much later.
 """
@@ -16,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +30,7 @@ from numpy.typing import NDArray
 
 from holdfast.model.errors import SourceError
 from holdfast.model.records import JsonObject
-from holdfast.tasks.change_events import Events
+from holdfast.tasks.change_events import TOMBSTONE, Events
 
 _NO_PLACE = (-1, -1)
 
@@ -36,8 +40,9 @@ class Applied:
     """How far the events of one partition were applied, as the position of a feed keeps it."""
 
     place: tuple[int, int] = _NO_PLACE
-    there: tuple[str, ...] = ()  # the events at this place: all of them may come again
+    there: dict[str, None] = field(default_factory=dict)  # events at this place: all may come again
     snapshot: int | None = None  # the LSN of the snapshot that was read
+    enveloped: bool = False  # whether the last event had an envelope
 
     @staticmethod
     def of(form: Mapping[str, Any]) -> Applied:
@@ -45,8 +50,9 @@ class Applied:
         place = form.get("place")
         return Applied(
             (int(place[0]), int(place[1])) if place else _NO_PLACE,
-            tuple(form.get("events", ())),
+            dict.fromkeys(form.get("events", ())),
             form.get("snapshot"),
+            form.get("enveloped", False),
         )
 
     @property
@@ -57,36 +63,75 @@ class Applied:
             form |= {"place": list(self.place), "events": list(self.there)}
         if self.snapshot is not None:
             form["snapshot"] = self.snapshot
+        if self.enveloped:
+            form["enveloped"] = True
         return form
 
     def new(self, events: Events, where: str) -> NDArray[np.bool_]:
-        """Which events were not applied before; from now on all of them were. Those of a snapshot,
-        and those whose place is not known, always are new."""
-        kept = np.ones(len(events), np.bool_)
+        """Which events are to be applied, because they were not before; from now on all of them
+        were. Those of a snapshot, and those whose place is not known, always are new."""
+        kept = self._tell(events)
         streamed = pc.and_(
             pc.is_valid(events.lsn),
             pc.or_(pc.is_null(events.snapshot), pc.is_in(events.snapshot, _STREAMED)),
         )
         rows = np.flatnonzero(streamed.to_numpy(zero_copy_only=False))
-        if not rows.size:
-            return kept
-        commits = [_commit(events.sequence[int(row)].as_py()) for row in rows]
-        lsns = events.lsn.to_numpy(zero_copy_only=False)[rows].astype(np.int64)
-        highest, there = self.place, dict.fromkeys(self.there)
-        for row, commit, lsn in zip(rows.tolist(), commits, lsns.tolist(), strict=True):
-            place = (commit, lsn)
-            if commit < 0 or place < highest:
-                kept[row] = commit < 0
-                continue
-            if place > highest:
-                highest, there = place, {}
-            known = _known(events, row)
-            if known in there:
-                kept[row] = False
-                if not known.endswith(_TOLD):
-                    raise _untold(events, row, where)
-            there[known] = None
-        self.place, self.there = highest, tuple(there)
+        starts = self._snapshots(events)
+        lsns = pc.fill_null(events.lsn, -1).to_numpy().astype(np.int64)
+        for row in np.union1d(rows, [*starts]).astype(np.int64).tolist():
+            if row in starts:
+                self.snapshot, self.place, self.there = starts[row], _NO_PLACE, {}
+            elif kept[row]:
+                kept[row] = self._is_new(events, row, int(lsns[row]), where)
+        return kept
+
+    def _is_new(self, events: Events, row: int, lsn: int, where: str) -> bool:
+        """Whether a streamed event was not applied before."""
+        sequence = events.sequence[row].as_py()
+        if sequence is None:
+            return True
+        commit, *_ = json.loads(sequence)
+        if commit is not None:
+            place = (int(commit), lsn)
+        elif lsn > max(self.place):
+            # The first transaction of a connector that does not know how far it was: everything
+            # that was applied was written before.
+            place = (max(*self.place, 0), lsn)
+        else:
+            place = (self.place[0] if lsn == self.place[1] else -1, lsn)
+        if place < self.place:
+            return False
+        if place > self.place:
+            self.place, self.there = place, {}
+        known = _known(events, row)
+        if known in self.there:
+            if not known.endswith(_TOLD):
+                raise _untold(events, row, where)
+            return False
+        self.there[known] = None
+        return True
+
+    def _snapshots(self, events: Events) -> dict[int, int]:
+        """Where other snapshots begin than the one that is known, with their LSNs. A connector that
+        reads all rows again does not know how far it was, and places begin anew."""
+        read = pc.and_kleene(pc.equal(events.ops, "r"), pc.is_valid(events.lsn))
+        read = pc.and_not(read, pc.fill_null(pc.is_in(events.snapshot, _PASSING), False))
+        rows = np.flatnonzero(pc.fill_null(read, False).to_numpy(zero_copy_only=False))
+        lsns = events.lsn.take(pa.array(rows)).to_numpy().astype(np.int64)
+        before = np.concatenate(([-1 if self.snapshot is None else self.snapshot], lsns[:-1]))
+        new = lsns != before[: lsns.size]
+        return dict(zip(rows[new].tolist(), lsns[new].tolist(), strict=True))
+
+    def _tell(self, events: Events) -> NDArray[np.bool_]:
+        """All events but the tombstones of deletes that have envelopes."""
+        tombstones = pc.equal(events.ops, TOMBSTONE)
+        before = pc.fill_null_forward(pc.if_else(tombstones, None, events.enveloped))
+        before = pc.fill_null(before, self.enveloped)
+        if len(events):
+            self.enveloped = before[-1].as_py()
+        kept: NDArray[np.bool_] = pc.invert(pc.and_(tombstones, before)).to_numpy(
+            zero_copy_only=False
+        )
         return kept
 
     def take_snapshot(self, events: Events, table: str, where: str) -> None:
@@ -108,14 +153,8 @@ _TOLD = "+"
 """The end of what an event is known by if that tells it from all others."""
 
 _STREAMED = pa.array(["false"])
-
-
-def _commit(sequence: str | None) -> int:
-    """The LSN of the last commit before an event; 0 before the first, -1 where it is not told."""
-    if sequence is None:
-        return -1
-    last, *_ = json.loads(sequence)
-    return int(last or 0)
+_PASSING = pa.array(["false", "incremental"])
+"""Reads of a connector that goes on."""
 
 
 def _known(events: Events, row: int) -> str:

@@ -65,7 +65,8 @@ def completed(
             continue
         if missing[row].any():
             former_key = others.get(event)
-            if former_key is None and last_delete and last_delete[0] == _moment(events, event):
+            moment = _moment(events, event)
+            if former_key is None and moment and last_delete and last_delete[0] == moment:
                 former_key = last_delete[1]
             if former_key is not None and former_key != key:
                 if table.divided and former_key not in removed:
