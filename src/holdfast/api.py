@@ -436,6 +436,28 @@ class Profile:
 
         return Results(FeedStatus, flow.status(self._store, _feeds(feeds), self._running))
 
+    def alter(
+        self,
+        table: str,
+        *,
+        add: Mapping[str, str] | None = None,
+        drop: Sequence[str] = (),
+        rename: Mapping[str, str] | None = None,
+    ) -> None:
+        """Change the columns of a table, in a version of its own, as in ``profile.alter("orders",
+        add={"channel": "string"}, drop=["note"], rename={"amt": "amount"})``. A new column comes
+        last and is null in all rows. A column that an expected rule is about stays until the rule
+        is forgotten."""
+        from holdfast import flow
+
+        drop = [drop] if isinstance(drop, str) else [*drop]
+        alteration = flow.Alteration(dict(add or {}), drop, dict(rename or {}))
+        # What is wrong with it is reported before a session is started.
+        flow.planned(self._store.read(), table, alteration)
+        runner = self._running()
+        with self._plain_interrupts():
+            flow.alter(runner, self._store, table, alteration, self._progress)
+
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
         from holdfast import flow

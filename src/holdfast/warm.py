@@ -43,6 +43,7 @@ def main() -> None:
                 ("rows", flow.Batch(inserts=_rows(60, 70), deletes=_rows(0, 40))),
                 ("rows", flow.Batch(updates=_rows(50, 52), row_key=("id",))),
                 ("rows", flow.Batch(deletes=_rows(52, 53), row_key=("day", "same"))),
+                ("rows", flow.Batch(snapshot=_rows(51, 78))),
                 ("narrow", flow.Batch(inserts=_digits(8, 620, 600))),
             ):
                 flow.apply(runner, store, table, batch, no_progress)

@@ -85,13 +85,13 @@ def spooled(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
         yield {**given, names[0]: str(path)}
 
 
-def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
+def pairs(values: Sequence[str] | None, option: str, form: str = "KEY=VALUE") -> dict[str, str]:
     """``["a=1"]`` as a dict."""
     by_key: dict[str, str] = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if not equals or not name:
-            raise InputError(f"{option} {value!r}: expected KEY=VALUE")
+            raise InputError(f"{option} {value!r}: expected {form}")
         by_key[name] = rest
     return by_key
 

@@ -37,6 +37,7 @@ COMMANDS = (
     looking.dismiss,
     looking.predicates,
     profiles.add,
+    profiles.alter,
     pages.export,
     looking.history,
     looking.diff,

@@ -20,6 +20,7 @@ _STAGES = {
     "search": "searching for counterexamples",
     "learn": "searching for counterexamples",
     "locate": "finding the rows to change",
+    "alter": "writing the rows with other columns",
     "probe": "looking the batch up",
     "index": "sorting columns",
     "merge": "merging segments",

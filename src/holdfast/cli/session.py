@@ -22,7 +22,8 @@ from typing import Any
 from holdfast.model.records import JsonObject
 
 SPARK_COMMANDS = (
-    "profile", "apply", "check", "expect", "explain", "suspects", "verify", "predicates", "add"
+    "profile", "apply", "check", "expect", "explain", "suspects", "verify", "predicates", "add",
+    "alter",
 )  # fmt: skip
 """The commands that run Spark; the others answer immediately."""
 

@@ -1,5 +1,6 @@
-"""The order of the steps of each command: profile, apply, verify, explain, expect."""
+"""The order of the steps of each command: profile, apply, alter, verify, explain, expect."""
 
+from holdfast.flow.alter import Alteration, alter, planned
 from holdfast.flow.apply import apply, apply_together
 from holdfast.flow.ask import (
     error,
@@ -19,9 +20,11 @@ from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
 
 __all__ = [
+    "Alteration",
     "Asked",
     "Batch",
     "Follower",
+    "alter",
     "apply",
     "apply_together",
     "dismiss",
@@ -35,6 +38,7 @@ __all__ = [
     "forget",
     "look_for_near",
     "missing_values",
+    "planned",
     "points",
     "predicates",
     "profile",

@@ -56,14 +56,14 @@ def profile(
         def first(runner: Runner, name: str) -> TableState:
             run = runs[name] = Run(runner, store, options, lease, about(progress, name), key=key)
             with bounded(name):
-                of_table = _discovered(run, TableState(_read(run, name, row_inputs[name])))
+                of_table = discovered(run, TableState(_read(run, name, row_inputs[name])))
                 return of_table.save(run, None)
 
         known = by_table(runner, row_inputs, first, options)
-        _expect(options, known)
+        expect_options(options, known)
         run = Run(runner, store, options, lease, progress)
-        version = said(run, known, _with_values(run, known), Commit(secret=record))
-        version = _with_near(run, runs, known, version)
+        version = said(run, known, with_values(run, known), Commit(secret=record))
+        version = with_near_rules(run, runs, known, version)
         seconds = {name: each.seconds for name, each in runs.items()}
         version = replace(version, seconds=seconds, values_seconds=run.seconds)
         number = publish(store, lease, version)
@@ -91,17 +91,17 @@ def extend(
         options = replace(before.options, kinds=names, **asked)
         runs: dict[str, Run] = {}
         loaded = {name: TableState.load(store, before, name) for name in before.tables}
-        _expect(options, loaded)
+        expect_options(options, loaded)
 
         def further(runner: Runner, name: str) -> TableState:
             run = runs[name] = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                return _discovered(run, loaded[name]).save(run, loaded[name])
+                return discovered(run, loaded[name]).save(run, loaded[name])
 
         known = by_table(runner, before.tables, further, options)
         run = Run(runner, store, options, lease, progress)
         if before.inclusion is None:
-            held = _with_values(run, known)
+            held = with_values(run, known)
         else:
             held = ValueState.load(store, before.inclusion)
         kept = Commit(
@@ -111,7 +111,7 @@ def extend(
             secret=before.secret,
         )
         version = said(run, known, held, kept)
-        version = _with_near(run, runs, known, version)
+        version = with_near_rules(run, runs, known, version)
         number = publish(store, lease, version)
     store.clean()
     return number
@@ -132,7 +132,7 @@ def by_table(
     return dict(zip(names, side_by_side(runner, works, at_once), strict=True))
 
 
-def _with_near(
+def with_near_rules(
     run: Run, runs: Mapping[str, Run], known: Mapping[str, TableState], version: Commit
 ) -> Commit:
     """A version with the near rules of its tables, which have the rest of each table's time."""
@@ -153,14 +153,14 @@ def _with_near(
         return near.with_lists(run, version, lists)
 
 
-def _expect(options: Options, known: Mapping[str, TableState]) -> None:
+def expect_options(options: Options, known: Mapping[str, TableState]) -> None:
     """See that there is what the options name."""
     tables = {name: each.table.columns.names for name, each in known.items()}
     for kind in registry.named(options.kinds):
         kind.expect(options, tables)
 
 
-def _with_values(run: Run, known: Mapping[str, TableState]) -> ValueState | None:
+def with_values(run: Run, known: Mapping[str, TableState]) -> ValueState | None:
     """The values of all tables, where a kind needs them."""
     if not any(kind.values for kind in registry.named(run.options.kinds)):
         return None
@@ -189,7 +189,7 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         return compaction.joined(run, table)
 
 
-def _discovered(run: Run, known: TableState) -> TableState:
+def discovered(run: Run, known: TableState) -> TableState:
     """With what the kinds that are looked for need of pairs of rows, each space once."""
     needs: dict[str, pairs.Need] = {}
     for kind in registry.named(run.options.kinds):

@@ -278,6 +278,12 @@ def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[st
             f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
             f"ask for version {without[-1] + 1} or later"
         )
+    columns = records[last].columns.names
+    if other := [version for version, each in records.items() if each.columns.names != columns]:
+        raise InputError(
+            f"{table!r} had other columns in version {other[-1]}; ask for version {other[-1] + 1} "
+            "or later"
+        )
     files = [each.evidence[AGREEMENTS].files["agree"] for each in records.values()]
     # What a version changed is the last of its files, if it changed anything.
     changes = [new[-1] for old, new in pairwise(files) if new != old]

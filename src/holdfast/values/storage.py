@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def save(store: Store, lease: Lease, state: ValueState, before: ValueState | None) -> ValueState:
     """Write the files that changed."""
     files = dict(before.files) if before else {}
-    if before is None:
+    if before is None or before.attributes != state.attributes:
         files["attributes"] = (write(store, lease, "attributes", _attributes(state)),)
     if "distinct" not in files or state.overlaps.moves is not None:
         distinct = pa.table({"values": state.overlaps.distinct})

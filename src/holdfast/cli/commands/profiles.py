@@ -113,6 +113,33 @@ def add(
     return 0
 
 
+def alter(
+    directory: Directory,
+    *,
+    table: Annotated[str, flag("--table", "The table that changes.", "NAME")],
+    add_column: Annotated[
+        list[str] | None,
+        flag("--add-column", "A new last column, null in all rows.", "NAME=TYPE"),
+    ] = None,
+    drop_column: Annotated[
+        list[str] | None, flag("--drop-column", "A column that goes.", "NAME")
+    ] = None,
+    rename_column: Annotated[
+        list[str] | None, flag("--rename-column", "A column that gets a new name.", "OLD=NEW")
+    ] = None,
+    spark: Spark,
+    printing: Printing,
+) -> int:
+    """Add, drop or rename columns of a table, in a version of its own."""
+    added = arguments.pairs(add_column, "--add-column", "NAME=TYPE")
+    renamed = arguments.pairs(rename_column, "--rename-column", "OLD=NEW")
+    with committing(directory):
+        with spark.profile(directory, printing) as opened:
+            opened.alter(table, add=added, drop=drop_column or (), rename=renamed)
+        printing.profile(opened, directory, opened.snapshot(), None)
+    return 0
+
+
 def verify(
     directory: Directory,
     *,
