@@ -762,9 +762,9 @@ class Profile:
         )
 
     def near(self, table: str | None = None) -> Results[NearRule]:
-        """The keys and functional dependencies of a table (by default of all) that a few rows
-        break, the strongest first: how many rows would have to go, and how much of its right side a
-        left side explains beyond chance."""
+        """The rules of a table (by default of all) that a few rows break, the best first, at most
+        20 of each table: how many rows would have to go, and how much of its right side the left
+        side of a dependency explains beyond chance."""
         commit = self._store.read()
         lists = [commit.table(name).near for name in self._named(table)]
         looked_for = [near for near in lists if near is not None]
@@ -773,7 +773,7 @@ class Profile:
                 "the profile does not look for rules that nearly hold; "
                 f"holdfast add {self.path} --near makes it do so"
             )
-        return Results(NearRule, [rule for near in looked_for for rule in near.near])
+        return Results(NearRule, [rule for near in looked_for for rule in near.listed])
 
     def look_for_near(self, table: str | None = None, **options: Any) -> None:
         """Look for rules that nearly hold in the rows of a table (by default of all), and keep them

@@ -20,7 +20,7 @@ from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
-from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, has_suspects
+from holdfast.model.near import KEPT, NearBounds, NearList, NearRule, has_suspects
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
@@ -118,8 +118,8 @@ def listed(
             scored += kind.nearly(now, name, bounds, keys, values)
         scored.sort(key=lambda pair: -pair[0])
         best = [each for _, each in scored if str(each.rule) not in dismissed]
-        forms = forms_of(best[:LISTED], tables, run.options)
-        kept = affordable(best[:LISTED], forms, tables[name], tables)
+        forms = forms_of(best[:KEPT], tables, run.options)
+        kept = affordable(best[:KEPT], forms, tables[name], tables)
         lists[name] = NearList(
             tuple(kept),
             version,

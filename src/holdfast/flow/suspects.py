@@ -52,7 +52,7 @@ def streamed(
         for name in names:
             run = Run(runner, store, version.options, lease, about(progress, name))
             if asked.rule is None:
-                rules = {each.rule: each for each in now.tables[name].near_rules}
+                rules = {each.rule: each for each in _suspecting(now, name)}
                 forms = forms_of(rules.values(), tables, version.options)
                 own = {rules[rule]: form for rule, form in forms.items() if has_suspects(rule)}
             else:
@@ -64,6 +64,12 @@ def streamed(
         total, groups = (sum(getattr(each, n) for each in found) for n in ("total", "groups"))
         merged = merge(*(each.cells for each in found), key=lambda cell: -cell.score)
         yield Suspects(tuple(near), (), total, groups), islice(merged, asked.limit)
+
+
+def _suspecting(now: Snapshot, name: str) -> tuple[NearRule, ...]:
+    """The near rules of a table, listed or not."""
+    near = now.tables[name].near
+    return near.near if near else ()
 
 
 def _row_key(now: Snapshot, name: str) -> tuple[str, ...]:

@@ -23,7 +23,11 @@ NEAR = "near"
 """Their part of ``holdfast show DIR PART``, which is no list of a kind."""
 
 LISTED = 20
-"""So many near rules of a table are listed and kept at most; the others are counted."""
+"""So many near rules of a table are listed at most; the others are counted."""
+
+KEPT = 100
+"""So many are kept at most, and suspect cells: the more rules suspect a cell, the likelier it is
+wrong, also where these say nearly the same."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ class NearList(Serializable):
     """What a version keeps of the rules of a table that nearly hold."""
 
     rules: tuple[NearRule, ...] = ()
-    """Those that are listed, the strongest first, and those of them that hold again."""
+    """Those that are kept, the strongest first, and those of them that hold again."""
 
     since: int = 0
     """The version in which they were looked for: since then no further ones were."""
@@ -191,7 +195,7 @@ class NearList(Serializable):
     """The list is complete for keys and left sides of up to so many columns."""
 
     more: int = 0
-    """How many more there were than are listed."""
+    """How many more there were than are kept."""
 
     dismissed: tuple[str, ...] = ()
     """Rules that somebody does not want to see, or to have suspects of."""
@@ -199,12 +203,22 @@ class NearList(Serializable):
     watched: tuple[str, ...] = ()
     """Rules that held and matter: where a few rows break one, it is listed from then on."""
 
-    FORM = (("rules", "near"), "since", "columns", "more", "dismissed")
+    FORM = (("rules", "listed"), "since", "columns", ("more", "unlisted"), "dismissed")
 
     @property
     def near(self) -> tuple[NearRule, ...]:
         """Those that rows break."""
         return tuple(each for each in self.rules if not each.holds)
+
+    @property
+    def listed(self) -> tuple[NearRule, ...]:
+        """The first of them."""
+        return self.near[:LISTED]
+
+    @property
+    def unlisted(self) -> int:
+        """How many more there are, kept or not."""
+        return self.more + len(self.near) - len(self.listed)
 
     def named(self, rule: Constraint) -> NearRule | None:
         """What it has of a rule; None: it is not listed."""
@@ -214,7 +228,7 @@ class NearList(Serializable):
         """With others at the end, as far as there is room."""
         known = {each.rule for each in self.rules}
         rest = [each for each in others if each.rule not in known]
-        return replace(self, rules=(*self.rules, *rest)[:LISTED])
+        return replace(self, rules=(*self.rules, *rest)[:KEPT])
 
 
 @dataclass(frozen=True)

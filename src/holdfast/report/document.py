@@ -195,9 +195,9 @@ def _near(listed: NearList) -> JsonObject:
             "lhs": list(each.lhs),
             "rhs": each.rhs,
         }
-        for each in listed.near
+        for each in listed.listed
     ]
-    return {"rules": rules, "more": listed.more}
+    return {"rules": rules, "more": listed.unlisted}
 
 
 def _suspects(found: Suspects) -> JsonObject:

@@ -61,7 +61,7 @@ class TableSnapshot:
     def near_rules(self) -> tuple[NearRule, ...]:
         """The rules that rows break which nearly hold, the strongest first; none where they were
         not looked for."""
-        return self.near.near if self.near else ()
+        return self.near.listed if self.near else ()
 
     @property
     def keys(self) -> tuple[Key, ...]:

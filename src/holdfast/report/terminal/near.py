@@ -22,13 +22,13 @@ def near_rules(page: Page, path: str, table: TableSnapshot, *, asked: bool = Fal
             command = plain(f"holdfast add {quote(path)} --near")
             page.line(f"rules that nearly hold were not looked for ({command})", "", 2)
         return
-    if not listed.near and not asked:
+    near = listed.listed
+    if not near and not asked:
         return
-    near = listed.near
-    page.line(heading(len(near)), "", 2)
+    page.line(heading(len(near) + listed.unlisted), "", 2)
     rules_with_numbers(page, near, 4)
-    if listed.more:
-        page.line(f"… and {listed.more:,} more, which are not listed", "dim", 4)
+    if listed.unlisted:
+        page.line(f"… and {listed.unlisted:,} more, which are not listed", "dim", 4)
     if asked:
         sides = f": keys and left sides of up to {count(listed.columns, 'column')}"
         page.line(
