@@ -7,6 +7,7 @@ left of several changes of one row, is none of its concern.
     followed.py   the feeds to follow, as options or a file say it
     addresses.py  which feed an address means
     folder.py     files in a folder, as they arrive
+    events.py     events of Debezium in such files
     delta.py      the change feed of a Delta table
     kafka.py      topics of Kafka: events of Debezium, or rows in JSON
 """

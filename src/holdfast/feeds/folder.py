@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.feeds import events
 from holdfast.feeds.contract import Bounds, Given, Position, Step
 from holdfast.input.change_rows import CHANGE_TYPE, USUAL, ChangeRows
 from holdfast.input.sources import Source, is_local, local_file
@@ -36,8 +37,17 @@ def opened(address: str, given: Given) -> Folder:
             "such as delta:PATH or kafka:TOPIC"
         )
     options = {"order": "name", **given.options}
-    for name in options.keys() - {"order"}:
-        raise InputError(f"{address}: a folder of files has no option {name!r}; it has order")
+    known = {"order"} if given.events is None else {"order", "topic"}
+    for name in options.keys() - known:
+        raise InputError(
+            f"{address}: a folder of files has no option {name!r}; it has "
+            f"{' and '.join(sorted(known))}"
+        )
+    if given.others and given.events is None:
+        raise InputError(
+            f"{address}: files of several tables have events of Debezium, which say what they are "
+            "of; give each table a folder of its own, or debezium: true"
+        )
     if options["order"] not in _ORDERS:
         raise InputError(
             f"{address}: files are read in the order of name or time, not {options['order']!r}"
@@ -58,8 +68,11 @@ class Folder:
     def identity(self) -> JsonObject:
         """The folder, and what its rows mean."""
         given = self.given
+        path = {"path": str(self.folder)}
+        if given.events is not None:
+            return {**path, "events": events.identity(self._tables)}
         return {
-            "path": str(self.folder),
+            **path,
             "op_column": given.op_column,
             "ops": dict(given.ops),
             "order": list(given.order),
@@ -79,19 +92,35 @@ class Folder:
                     f"{self.folder / name}: this file changed after it was applied; restore it, or "
                     "give the new rows in a file of another name"
                 )
-        new = self._new(there, known)[: bounds.files or MOST_FILES]
+        new = self._new(there, known)
         if not new:
             return None
-        read = [replace(self.given.reading, path=str(self.folder / name)) for name in new]
+        most = bounds.files or MOST_FILES
+        if self.given.events is not None:
+            most = events.within([str(self.folder / name) for name in new], most, self.given)
+        new = new[:most]
         kept = {name: stamp for name, stamp in known.items() if name in there}
         files = {**kept, **{name: there[name] for name in new}}
         position: Position = {"files": {name: [*files[name]] for name in sorted(files)}}
-        return Step(position, _span(new), self._changes(read))
+        paths = [str(self.folder / name) for name in new]
+        if self.given.events is None:
+            read = [replace(self.given.reading, path=path) for path in paths]
+            return Step(position, _span(new), self._changes(read))
+        changes, applied = events.changes(paths, self._tables, (after or {}).get("applied", {}))
+        if applied:
+            position["applied"] = applied
+        others = {each.table: changes[each.table] for each in self._tables[1:]}
+        given = {table: rows for table, rows in others.items() if rows is not None}
+        return Step(position, _span(new), changes[self.given.table], given)
 
     def behind(self, after: Position | None) -> str:
         """The number of files to read."""
         number = len(self._new(self._files(), self._known(after)))
         return f"{number:,} file{'s' * (number > 1)}" if number else ""
+
+    @property
+    def _tables(self) -> tuple[Given, ...]:
+        return (self.given, *self.given.others)
 
     def _changes(self, sources: list[Source]) -> ChangeRows:
         given = self.given

@@ -221,6 +221,5 @@ class Happened:
     @property
     def former(self) -> U64:
         """The words of the row keys of the stored rows that have these cells."""
-        return np.column_stack(
-            [array for name, array in self.arrays.items() if name.startswith(_FORMER)]
-        )
+        words = [array for name, array in self.arrays.items() if name.startswith(_FORMER)]
+        return np.column_stack(words) if words else np.empty((len(self.ops), 0), np.uint64)

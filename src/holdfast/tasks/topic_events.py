@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,23 @@ from holdfast.runtime.result import TaskResult
 from holdfast.tasks.change_events import RECORDS, Events, events_of
 from holdfast.tasks.event_rows import EventTable, change_rows
 from holdfast.tasks.repeated_events import Applied
-from holdfast.tasks.topics import Access, Range, records
+from holdfast.tasks.topics import Range
 
 _STREAMED = pa.array(["false"])
+
+
+class RecordSource(Protocol):
+    """What has the records of a partition."""
+
+    def records(self, given: Range, /) -> Iterator[pa.RecordBatch]:
+        """Those of a range, in the order of their offsets, some at a time."""
 
 
 @dataclass(frozen=True)
 class EventRange:
     """A range of a partition, and what a position says of the events before it."""
 
-    access: Access
+    access: RecordSource
     range: Range
     table: EventTable
     applied: Mapping[str, Any]
@@ -49,7 +56,7 @@ def look(item: EventRange) -> Iterator[TaskResult]:
 
 def event_rows(item: EventRange) -> Iterator[pa.RecordBatch]:
     """The change rows of a range."""
-    batch = _together([*records(item.access, item.range)])
+    batch = _together([*item.access.records(item.range)])
     if batch.num_rows:
         events = _new(events_of(batch, item.range.topic), Applied.of(item.applied), item)
         events = events.taken(events.offsets > item.truncated)
@@ -68,7 +75,7 @@ def _within(item: EventRange) -> tuple[pa.RecordBatch, int]:
     """The records of a step, and the offset of the next one: as many as a step may have, or all of
     the first transaction, if that has more."""
     read: list[pa.RecordBatch] = []
-    for batch in records(item.access, item.range):
+    for batch in item.access.records(item.range):
         read.append(batch)
         together = _together(read)
         read = [together]
@@ -83,7 +90,7 @@ def _last_cut(batch: pa.RecordBatch, item: EventRange) -> int:
     """How many records a step takes, if there are more of them than it may have; 0 if the first
     transaction may go on after all of them."""
     assert item.most is not None
-    ids = _transactions(events_of(batch, item.range.topic))
+    ids = transactions(events_of(batch, item.range.topic))
     # Between two records whose transactions differ a step may end. What belongs to none stands
     # for itself.
     may_end = 1 + np.flatnonzero((ids[1:] != ids[:-1]) | (ids[1:] == 0))
@@ -92,7 +99,7 @@ def _last_cut(batch: pa.RecordBatch, item: EventRange) -> int:
     return int(fitting[-1] if fitting.size else beyond[0] if beyond.size else 0)
 
 
-def _transactions(events: Events) -> NDArray[np.int64]:
+def transactions(events: Events) -> NDArray[np.int64]:
     """A number for the transaction of each event; 0 for one that was not streamed, or does not say.
     A tombstone belongs to the delete before it."""
     streamed = pc.or_(pc.is_null(events.snapshot), pc.is_in(events.snapshot, _STREAMED))

@@ -47,6 +47,10 @@ class Access:
 
     settings: Mapping[str, str] = field(repr=False)
 
+    def records(self, given: Range) -> Iterator[pa.RecordBatch]:
+        """The records of a range in the order of their offsets, some at a time."""
+        return records(self, given)
+
     def without_secrets(self, text: str) -> str:
         """What the client says, without the values of settings that may be secret."""
         for name, value in self.settings.items():
