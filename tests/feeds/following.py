@@ -1,24 +1,28 @@
-"""Profiles that follow folders, in process."""
+"""Profiles that follow feeds, in process."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from holdfast import flow
 from holdfast.feeds.contract import Bounds
 from holdfast.feeds.followed import FeedTable, Followed
 from holdfast.input.change_reading import ChangeInput
 from holdfast.input.change_rows import ChangeRows
-from holdfast.input.row_input import Columns
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source
 from holdfast.model.commits import TableRecord
 from holdfast.model.following import Course, Failed, Stepped
+from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess, Parts
 from holdfast.store import Store
+from holdfast.tasks.segments import live_positions, read_raw
 
 Change = tuple[str, Sequence[int | None]]
 
@@ -49,11 +53,38 @@ def as_input(changes: ChangeRows, table: str, record: TableRecord) -> ChangeInpu
     return ChangeInput.of_files(changes, changes.rows, record.source, columns)
 
 
+def profiled(path: Path, tables: Mapping[str, Mapping[str, pa.DataType]]) -> Store:
+    """A profile of tables without rows."""
+    store = Store.create(path)
+    inputs = {}
+    for table, columns in tables.items():
+        told = Columns.of([*columns], [_NAMES.get(k, str(k)) for k in columns.values()],
+                          [*columns.values()])  # fmt: skip
+        inputs[table] = RowInput(table, told, pa.schema([*columns.items()]).empty_table())
+    flow.profile(InProcess(1), store, inputs, Options(kinds=("keys",)), no_progress)
+    return store
+
+
+_NAMES = {
+    pa.int32(): "int", pa.int64(): "bigint", pa.bool_(): "boolean", pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp", pa.float64(): "double",
+    pa.decimal128(10, 2): "decimal(10,2)",
+}  # fmt: skip
+
+
+def stored(store: Store, table: str = "t") -> list[tuple[Any, ...]]:
+    """The rows that a profile has, in no order."""
+    path, found = Path(store.path), []
+    for segment in store.read().table(table).segments:
+        live = live_positions(path, segment)
+        found += [tuple(row.values()) for row in read_raw(path, segment, live).to_pylist()]
+    return found
+
+
 def follower(store: Store, files: int | None = None, **settings: Any) -> flow.Follower:
     """What takes steps."""
-    return flow.Follower(
-        InProcess(1), store, as_input, no_progress, Bounds(files=files), **settings
-    )
+    bounds = Bounds(settings.pop("rows", None), files, settings.pop("versions", None))
+    return flow.Follower(InProcess(1), store, as_input, no_progress, bounds, **settings)
 
 
 def follow(store: Store, *feeds: Followed, files: int | None = None, **settings: Any) -> Course:

@@ -7,6 +7,7 @@ import shutil
 import struct
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +21,10 @@ from hypothesis import strategies as st
 
 from holdfast.feeds.addresses import opened
 from holdfast.feeds.contract import Bounds, Feed, Given
+from holdfast.feeds.followed import FeedTable, Followed
 from holdfast.input.row_input import Columns
 from holdfast.model.errors import InputError, SourceError
+from tests.feeds.following import follow, profiled, stored
 from tests.feeds.reading import EVERYTHING, Multiset, applied, read, steps
 from tests.strategies import examples
 
@@ -168,6 +171,24 @@ def test_the_rows_after_all_steps_are_those_of_the_table(
     deltalake.DeltaTable(path).create_checkpoint()
     assert followed(feed(path, start="snapshot"), bounds) == content(path)
     shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("versions", [1, 2, None])
+def test_a_profile_follows_a_table(lake: Path, tmp_path: Path, versions: int | None) -> None:
+    store = profiled(tmp_path / "p", {"t": {"id": pa.int64(), "s": pa.string()}})
+    table = Followed("lake", f"delta:{lake}", (FeedTable("t"),))
+    follow(store, table, versions=versions)
+    assert sorted(stored(store)) == [(9, "z")]
+    write(lake, rows(1, 9, 9, s="z"))
+    deltalake.DeltaTable(lake).update(predicate="id = 1", updates={"s": "'B'"})
+    course = follow(store, table, versions=versions)
+    assert not course.failed
+    assert sorted(stored(store)) == [(1, "B"), (9, "z"), (9, "z"), (9, "z")]
+    assert store.read().feeds["lake"].position["version"] == 6
+    assert follow(store, table).steps == 0
+    snapshot = replace(table, options={"start": "snapshot"})
+    assert follow(store, snapshot, reset=True).steps == 1
+    assert Counter(stored(store)) == content(lake)
 
 
 def test_types_are_those_that_holdfast_reads(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from holdfast.feeds.addresses import opened
 from holdfast.feeds.contract import Bounds, EventForm, Feed, Given, Position
 from holdfast.input.row_input import Columns
-from holdfast.model.errors import InputError, SchemaError, SourceError
+from holdfast.model.errors import InputError, SchemaError, SourceError, UnreachableError
 from holdfast.runtime.runner import InProcess
 from holdfast.tasks import topics
 from holdfast.tasks.change_events import RECORDS, events_of
@@ -353,10 +353,10 @@ def test_a_topic_that_changed_under_the_feed_is_refused(
 def test_brokers_that_do_not_answer_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "PATIENCE_S", 0.5)
     nowhere = opened("kafka:t", replace(table(), options={"bootstrap": "127.0.0.1:1"}))
-    with pytest.raises(SourceError, match=r"topic 't': the brokers cannot be reached"):
+    with pytest.raises(UnreachableError, match=r"topic 't': the brokers cannot be reached"):
         nowhere.head()
     access = topics.Access({"bootstrap.servers": "127.0.0.1:1"})
-    with pytest.raises(SourceError, match=r"t, partition 0: the brokers cannot be reached"):
+    with pytest.raises(UnreachableError, match=r"t, partition 0: the brokers cannot be reached"):
         list(topics.records(access, topics.Range("t", 0, 0, 1)))
 
 

@@ -20,8 +20,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.segments import live_positions, read_raw
-from tests.feeds.following import feed, follow, write
+from tests.feeds.following import feed, follow, stored, write
 from tests.flow.tables import row_input
 from tests.strategies import Rows
 
@@ -69,14 +68,6 @@ def killed_before(step: int, root: Path) -> None:
     sys.addaudithook(hook)
 
 
-def rows(store: Store) -> list[tuple[Any, ...]]:
-    path, found = Path(store.path), []
-    for segment in store.read().table("t").segments:
-        live = live_positions(path, segment)
-        found += [tuple(row.values()) for row in read_raw(path, segment, live).to_pylist()]
-    return sorted(found)
-
-
 @pytest.mark.slow
 def test_killed_at_any_step(tmp_path: Path) -> None:
     worker: list[str | Path] = [sys.executable, "-m", "tests.feeds.test_kill", tmp_path]
@@ -90,7 +81,7 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
         course = follow(store, feed(root / "in"), files=1)
         assert not course.failed
         assert (course.steps, store.head()) == (3 - heads[-1], 3)
-        assert rows(store) == END, root.name
+        assert sorted(stored(store)) == END, root.name
     assert {*heads} == {1, 2, 3}
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from holdfast.feeds.contract import Bounds, Given, Position, Step
 from holdfast.input.change_rows import CHANGE_TYPE, ChangeRows
 from holdfast.input.sources import is_local, local_file
-from holdfast.model.errors import InputError, SetupError, SourceError
+from holdfast.model.errors import InputError, SetupError, SourceError, UnreachableError
 from holdfast.model.records import JsonObject
 from holdfast.runtime.objects import message_of
 from holdfast.runtime.runner import Parts
@@ -147,7 +147,7 @@ class Delta:
             raise SourceError(
                 f"{self.path}: the table has no change data feed; turn it on with ALTER TABLE ... "
                 "SET TBLPROPERTIES (delta.enableChangeDataFeed = true), and then follow it with "
-                "the option start=snapshot"
+                "--feed-option start=snapshot"
             )
 
     def _last_within(self, table: DeltaTable, first: int, last: int, rows: int) -> int:
@@ -184,7 +184,9 @@ class Delta:
             raise
 
 
-_ANEW = "follow it anew, with --reset-position and the option start=snapshot"
+_ANEW = "follow it anew, with --reset-position and --feed-option start=snapshot"
+_UNREACHABLE = re.compile("error sending request|timed out|connection|dns|status code: 5", re.I)
+"""What the library says of a store that does not answer, or cannot just now."""
 
 
 def _changes(
@@ -254,7 +256,8 @@ def _errors(path: str) -> Iterator[None]:
     except TableNotFoundError:
         raise SourceError(f"{path}: there is no Delta table, or it may not be read") from None
     except (DeltaError, OSError, pa.ArrowInvalid) as error:
-        raise SourceError(f"{path}: the Delta table cannot be read ({message_of(error)})") from None
+        kind = UnreachableError if _UNREACHABLE.search(str(error)) else SourceError
+        raise kind(f"{path}: the Delta table cannot be read ({message_of(error)})") from None
 
 
 def _needed(path: str, why: str) -> str:

@@ -207,7 +207,7 @@ class Kafka:
                 f"topic {name!r} has {len(there)} partitions, and had {len(at)}: the records of a "
                 "key may be in another one now, so it is not known which was the last. Give the "
                 "rows as they are now as --snapshot, and follow the feed anew with "
-                "--reset-position and the option start=end"
+                "--reset-position and --feed-option start=end"
             )
         for number, (first, end) in there.items():
             given = Range(name, number, at[number], end)

@@ -130,5 +130,5 @@ def truncated_among_others(where: str, table: str, partitions: int) -> SourceErr
     return SourceError(
         f"{where}: table {table!r} was truncated in the source, but the topic has {partitions} "
         "partitions, so it is not known what was there before; give the rows as they are now as "
-        "--snapshot, and follow the feed anew with --reset-position and the option start=end"
+        "--snapshot, and follow the feed anew with --reset-position and --feed-option start=end"
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from holdfast.model.errors import SetupError, SourceError
+from holdfast.model.errors import SetupError, SourceError, UnreachableError
 from holdfast.tasks.change_events import RECORDS
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ PATIENCE_S = 30.0
 
 _AT_ONCE = 10_000
 _WAIT_S = 0.05
+_LATER = (5, 6, 9)
+"""A partition or topic has no leader just now, or another one."""
+
 _SECRET = re.compile("user|pass|secret|token|key|pem|jaas|oauth|config")
 _OTHER_KEY = ("__debezium.oldkey", "__debezium.newkey")
 _OURS = {
@@ -81,7 +84,8 @@ def partitions(access: Access, topic: str) -> dict[int, tuple[int, int]]:
         try:
             about = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic]
             if about.error is not None:
-                raise SourceError(f"topic {topic!r}: {about.error.str()}")
+                kind = UnreachableError if about.error.code() in _LATER else SourceError
+                raise kind(f"topic {topic!r}: {about.error.str()}")
             return {
                 number: consumer.get_watermark_offsets(
                     TopicPartition(topic, number), timeout=PATIENCE_S
@@ -171,9 +175,11 @@ def _other_key(message: Message) -> bytes | None:
 
 def _unreachable(
     what: str, access: Access, troubles: list[str], error: Exception | None = None
-) -> SourceError:
+) -> UnreachableError:
     said = troubles[-1] if troubles else str(error.args[0].str() if error else "no answer")
-    return SourceError(f"{what}: the brokers cannot be reached ({access.without_secrets(said)})")
+    return UnreachableError(
+        f"{what}: the brokers cannot be reached ({access.without_secrets(said)})"
+    )
 
 
 @contextmanager
