@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import io
+import os
 import random
+import signal
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
 
-from holdfast.feeds.addresses import opened
-from holdfast.feeds.contract import Bounds, EventForm, Feed, Given, Position
-from holdfast.input.row_input import Columns
+from holdfast import flow
+from holdfast.feeds.followed import FeedTable, Followed
+from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
+from holdfast.store import Store
 from holdfast.tasks.topics import Access, Range, partitions, records
-from tests.feeds.reading import read, steps
+from tests.feeds.following import follow, profiled, stored
 from tests.feeds.servers import Connect, Postgres, debezium
 
 pytestmark = pytest.mark.feeds
@@ -35,8 +40,9 @@ KEYED = {
     "f": pa.float64(),
 }
 UNKEYED = {"a": pa.int32(), "b": pa.string()}
+TABLES = {"orders": KEYED, "nokey": UNKEYED}
 
-TABLES = """
+MADE = """
 drop table if exists orders, nokey;
 create table orders(
     id int primary key, name varchar(20), amount numeric(10, 2), at timestamptz, day date,
@@ -133,19 +139,25 @@ class Source:
         rows = csv.read_csv(io.BytesIO(text), convert_options=convert).to_pylist()
         return [tuple(row.values()) for row in rows]
 
-    def feed(self, table: str, columns: dict[str, pa.DataType], *row_key: str) -> Feed:
-        """The feed of a table."""
-        types = [*columns.values()]
-        given = Given(
-            table, Columns.of([*columns], [*map(str, types)], types), row_key,
-            options={"bootstrap": self.bootstrap}, events=EventForm(), run=InProcess().run,
-        )  # fmt: skip
-        return opened(f"kafka:{self.prefix}.public.{table}", given)
+    def feeds(self) -> list[Followed]:
+        """The feeds of both tables."""
+        return [
+            Followed(
+                table, f"kafka:{self.prefix}.public.{table}", (FeedTable(table, key),),
+                debezium=True, options={"bootstrap": self.bootstrap},
+            )
+            for table, key in (("orders", ("id",)), ("nokey", ()))
+        ]  # fmt: skip
+
+    def expect_equal(self, store: Store, where: str) -> None:
+        """Expect that a profile has the rows of the database."""
+        for table, columns in TABLES.items():
+            assert Counter(stored(store, table)) == Counter(self.rows(table, columns)), where
 
 
 @pytest.fixture
 def source(broker: str, database: Postgres, connect_jars: str, tmp_path: Any) -> Iterator[Source]:
-    database.run(TABLES)
+    database.run(MADE)
     prefix = f"shop{uuid.uuid4().hex}"
     settings = debezium(database, "public.orders,public.nokey", prefix)
     connect = Connect(connect_jars, tmp_path / "connect", broker, settings)
@@ -158,57 +170,11 @@ def source(broker: str, database: Postgres, connect_jars: str, tmp_path: Any) ->
     connect.kill()
 
 
-@dataclass
-class Follower:
-    """The rows of a table as its change rows tell: obvious, and slow."""
-
-    feed: Feed
-    columns: tuple[str, ...]
-    position: Position | None = None
-    by_key: dict[Any, dict[str, Any]] = field(default_factory=dict)
-    multiset: Counter[tuple[Any, ...]] = field(default_factory=Counter)
-
-    def follow(self, bounds: Bounds) -> None:
-        """Take all steps to the head."""
-        for step in steps(self.feed, self.position, bounds):
-            stored = dict(self.by_key)  # as a profile has them before the step
-            if step.changes is not None:
-                if step.changes.replaces:
-                    self.by_key, self.multiset = {}, Counter()
-                for row in read(step).to_pylist():
-                    self._change(row, stored)
-            self.position = step.position
-
-    def _change(self, row: dict[str, Any], stored: dict[Any, dict[str, Any]]) -> None:
-        cells = {name: row[name] for name in self.columns}
-        came = row["_change_type"] in ("insert", "update_postimage")
-        if "id" not in row:
-            self.multiset[tuple(cells.values())] += 1 if came else -1
-        elif came:
-            for name in row["_unavailable"] or ():
-                cells[name] = stored[row["_former_key"]["id"]][name]
-            self.by_key[row["id"]] = cells
-        else:
-            self.by_key.pop(row["id"], None)
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The rows, in any order."""
-        assert min(self.multiset.values(), default=0) >= 0
-        return [*(tuple(row.values()) for row in self.by_key.values()), *self.multiset.elements()]
-
-
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_followed_is_what_the_database_has(source: Source, seed: int) -> None:
+def test_a_profile_has_the_rows_of_the_database(source: Source, tmp_path: Path, seed: int) -> None:
     """While the connector is killed, and has to send again what it sent since its start."""
     draw = random.Random(seed)
-    tables = {"orders": KEYED, "nokey": UNKEYED}
-    followers = {
-        name: Follower(
-            source.feed(name, columns, *(["id"] if "id" in columns else [])), (*columns,)
-        )
-        for name, columns in tables.items()
-    }
+    store = profiled(tmp_path / "p", TABLES)
     sent_again = 0
     for step in range(12):
         source.run("".join(transaction(draw, step) for _ in range(draw.randrange(1, 12))))
@@ -218,8 +184,48 @@ def test_what_is_followed_is_what_the_database_has(source: Source, seed: int) ->
             source.connect.start()
             source.run("")
             sent_again += source.ends() - before > 2  # more than the marks
-        for name, follower in followers.items():
-            follower.follow(Bounds(rows=draw.choice([None, 1, 3, 10])))
-            there = source.rows(name, tables[name])
-            assert Counter(follower.rows) == Counter(there), f"seed {seed}, step {step}, {name}"
+        rows = draw.choice([None, 1, 3, 10])
+        course = follow(store, *source.feeds(), rows=rows)
+        assert not course.failed, course.failed
+        source.expect_equal(store, f"seed {seed}, step {step}")
     assert sent_again, "no connector sent anything again, so nothing of this was tried"
+
+
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "200"))
+
+
+def test_a_follower_that_is_killed_at_any_moment(source: Source, tmp_path: Path) -> None:
+    """Before, in and after its commits: what it applied is applied once."""
+    draw = random.Random(7)
+    store = profiled(tmp_path / "p", TABLES)
+    follow(store, *source.feeds())
+    kills, step = 0, 0
+    while kills < KILLS:
+        step += 1
+        source.run("".join(transaction(draw, step) for _ in range(draw.randrange(1, 12))))
+        longest = 2.0
+        while (status := _followed(source, store.path, draw, longest)) == -signal.SIGKILL:
+            kills, longest = kills + 1, longest * 1.2
+        assert status == 0, (tmp_path / "p.failed").read_text()
+        source.expect_equal(store, f"step {step}, after {kills} kills")
+    assert flow.verify(InProcess(1), store, no_progress).equal
+
+
+def _followed(source: Source, path: str, draw: random.Random, longest: float) -> int:
+    """How a process ends that follows, and is killed after a while, unless it was faster."""
+    rows, seconds = draw.choice([None, 1, 3, 10]), draw.uniform(0, longest)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            course = follow(Store.open(path), *source.feeds(), rows=rows)
+            Path(f"{path}.failed").write_text(f"{course.failed}")
+            code = int(bool(course.failed))
+        finally:
+            os._exit(code)
+    killer = threading.Timer(seconds, os.kill, (child, signal.SIGKILL))
+    killer.start()
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # nobody else gets its number yet
+    killer.cancel()
+    killer.join()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

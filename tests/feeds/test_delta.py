@@ -23,7 +23,7 @@ from holdfast.feeds.addresses import opened
 from holdfast.feeds.contract import Bounds, Feed, Given
 from holdfast.feeds.followed import FeedTable, Followed
 from holdfast.input.row_input import Columns
-from holdfast.model.errors import InputError, SourceError
+from holdfast.model.errors import InputError, SourceError, UnreachableError
 from tests.feeds.following import follow, profiled, stored
 from tests.feeds.reading import EVERYTHING, Multiset, applied, read, steps
 from tests.strategies import examples
@@ -384,3 +384,20 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(tmp_path: Path) 
         with pytest.raises(InputError, match="a key or a password in it") as refused:
             opened(address, Given("t", Columns.of([], [], [])))
         assert "s3cret" not in str(refused.value)
+
+
+def test_a_store_that_does_not_answer_may_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "somebody",
+        "AWS_SECRET_ACCESS_KEY": "s3cret",
+        "AWS_REGION": "us-east-1",
+    }
+    for name, value in about.items():
+        monkeypatch.setenv(name, value)
+    away = opened("delta:s3://bucket/lake", Given("t", Columns.of([], [], [])))
+    with pytest.raises(UnreachableError, match=r"s3://bucket/lake: .* cannot be read") as error:
+        away.head()
+    assert "\x1b" not in str(error.value)
+    assert "s3cret" not in str(error.value)

@@ -274,13 +274,14 @@ def _error(
 
 
 def message_of(error: Exception) -> str:
-    """What a store said, on one line, without the part of an address that may be signed, and of a
-    page its code alone.
+    """What a store said, on one line, without colours and the part of an address that may be
+    signed, and of a page its code alone.
 
     >>> message_of(Exception("GET http://s3/p?X-Signature=1 - 403: <x><Code>AccessDenied</Code>"))
     'GET http://s3/p - 403: AccessDenied'
     """
-    text = " ".join(str(error).split()).partition(" Debug source:")[0]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    text = " ".join(text.split()).partition(" Debug source:")[0]
     code = re.search(r"<Code>(\w+)</Code>", text)
     text = re.sub(r"<.*", code[1] if code else "", text).rstrip(": ")
     text = re.sub(r"\?[^\s\"')]*", "", text)
