@@ -1144,6 +1144,12 @@ class Profile:
     def _row_input(
         self, rows: Readable, label: str, stored: SourceRecord | None = None
     ) -> RowInput:
+        from holdfast.runtime.compiling import noted
+
+        with noted(self._progress):
+            return self._read_by_engine(rows, label, stored)
+
+    def _read_by_engine(self, rows: Readable, label: str, stored: SourceRecord | None) -> RowInput:
         if self._engine == engine.PROCESS:
             from holdfast.process.source import from_rows
 

@@ -16,7 +16,7 @@ from holdfast import flow
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime import run
-from holdfast.runtime.compiling import Reporting, reported
+from holdfast.runtime.compiling import Reporting, noted, reported
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, InProcess, Reader
 from holdfast.store import Store
@@ -129,3 +129,13 @@ class Seen(InProcess):
     def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[TaskResult]:
         self.tasks_seen.append(task)
         return super().read(task, rows, spec)
+
+
+def test_it_is_said_before_there_is_a_profile(tmp_path: Path) -> None:
+    said: list[tuple[str, dict[str, object]]] = []
+    kernel = fresh([], tmp_path)
+    with noted(lambda stage, **facts: said.append((stage, facts))):
+        assert said == []
+        assert kernel(1) == 2
+        assert kernel(2) == 3
+    assert said == [("read", {"compiling": True}), ("read", {})]

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core import event
 
+from holdfast.model.progress import Progress
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
 
@@ -47,28 +48,51 @@ def reported(root: str, prefix: str) -> Iterator[None]:
     path = Path(root) / unique(prefix, KIND)
     _reported.add((root, prefix))
     try:
-        with event.install_listener("numba:compile", _File(path)):
+        with event.install_listener("numba:compile", _file(path)):
             yield
     finally:
         _reported.discard((root, prefix))
 
 
-class _File(event.Listener):
+@contextmanager
+def noted(progress: Progress) -> Iterator[None]:
+    """While a kernel is compiled in this process, before there is a profile to say so in: the
+    stage is that rows are read."""
+
+    def begins() -> None:
+        progress("read", compiling=True)
+
+    with event.install_listener("numba:compile", _Compiling(begins, lambda: progress("read"))):
+        yield
+
+
+class _Compiling(event.Listener):
     """Sees when a kernel begins and ends to be compiled, but not when it comes from the cache."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, begins: Callable[[], None], ends: Callable[[], None]) -> None:
+        self._begins, self._ends = begins, ends
         self._depth = 0  # kernels compile the kernels that they call
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002  # the listener's signature
         self._depth += 1
         if self._depth == 1:
-            # A report must not fail what it reports on.
-            with suppress(OSError):
-                self._path.touch()
+            self._begins()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002  # the listener's signature
         self._depth -= 1
         if self._depth == 0:
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
+            self._ends()
+
+
+def _file(path: Path) -> _Compiling:
+    """Keeps a file for as long as it takes. A report must not fail what it reports on."""
+
+    def begins() -> None:
+        with suppress(OSError):
+            path.touch()
+
+    def ends() -> None:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+    return _Compiling(begins, ends)
