@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 
 import typer
 
+from holdfast.cli import waits
 from holdfast.cli.failures import exit_code, notes
 
 
@@ -38,6 +39,7 @@ class Command:
     def __call__(self, **given: Any) -> None:
         with notes(quiet=given["quiet"], verbose=given["verbose"]):
             code = exit_code(lambda: self._function(**self._grouped(given)))
+            waits.suggest(quiet=given["quiet"])
         if code:
             raise typer.Exit(code)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from holdfast.cli import arguments
+from holdfast.cli import arguments, waits
 from holdfast.cli.command import flag
 from holdfast.cli.failures import interrupted
 from holdfast.model import engine
@@ -83,11 +84,13 @@ class Spark:
         if progress:
             progress("session")
         # Spark installs a handler that calls the JVM in the middle of another call.
-        before = signal.getsignal(signal.SIGINT)
+        before, started = signal.getsignal(signal.SIGINT), time.monotonic()
         try:
             return open_session(self.master, self.remote, arguments.pairs(self.conf, "--conf"))
         finally:
             signal.signal(signal.SIGINT, before)
+            if not (self.master or self.remote or self.conf):
+                waits.note(time.monotonic() - started)
 
     @contextmanager
     def profile(self, directory: str, printing: Printing) -> Iterator[Profile]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -37,15 +37,19 @@ def done(works: Sequence[Callable[[], T]], threads: int) -> list[T]:
     def within(work: Callable[[], T]) -> T:
         _stop.set(stop)
         look()
-        return work()
+        try:
+            return work()
+        except BaseException:
+            stop.set()
+            raise
 
     with ThreadPoolExecutor(min(threads, len(works)), "task") as pool:
-        futures: list[Future[T]] = [pool.submit(within, work) for work in works]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            if any(not future.done() or future.exception() for future in futures):
-                stop.set()
+            futures: list[Future[T]] = [pool.submit(within, work) for work in works]
+            wait(futures)
+        except BaseException:  # an interrupt
+            stop.set()
+            raise
     failed = [error for error in (future.exception() for future in futures) if error]
     for error in failed:
         if not isinstance(error, Stopped):
