@@ -47,6 +47,18 @@ def test_rules_that_nearly_hold_and_their_cells(dirty: Path, run: Run) -> None:
     ]
 
 
+def test_a_narrow_screen_wraps_the_rule_and_keeps_the_score(
+    dirty: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    lines = run("suspects", dirty, "-q").out.splitlines()
+    assert max(map(len, lines)) <= 72
+    assert lines[5].split() == ["score", "row", "column", "value", "suggested", "by"]
+    scores = [line[2:7].strip() for line in lines[6:]]
+    assert [*filter(None, scores)] == ["1.00", "1.00", "0.99", "0.99"]
+    assert " ".join(lines[-3:]).split()[-4:] == ["orders:", "country", "->", "city"]
+
+
 def test_one_rule(dirty: Path, run: Run) -> None:
     done = run("suspects", dirty, "orders: city -> country", "--format", "json", "-q")
     form = json.loads(done.out)

@@ -276,6 +276,12 @@ def test_only_what_changed_has_a_lifetime(
     assert chromium.texts(f"{section} .count") == [str(len(changed))]
     assert chromium.texts(f"{section} .row .text")[0] in {each["text"] for each in changed}
     assert chromium.texts(f"{section} .scale div span") == ["1", "2", "3", "4", "5"]
+    left = "document.querySelector('{}').getBoundingClientRect().left"
+    for width in (1280, 390):  # the scale is over the lines
+        chromium.open(f"{pages['gated']}#/table/orders", width, 844)
+        chromium.settle()
+        scale, track = (chromium.ask(left.format(each)) for each in (".scale div", ".track"))
+        assert abs(scale - track) < 1
     chromium.open(f"{pages['gated']}#/table/customers")
     assert "Lifetimes" not in chromium.texts("section h2")
     chromium.open(f"{pages['chained']}#/table/orders")  # of one version

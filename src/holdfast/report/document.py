@@ -19,7 +19,7 @@ from holdfast.model.changes import Changes, KindChanges
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
 from holdfast.model.expectations import ExpectationChange, Group, Standing
-from holdfast.model.near import NearList, Suspect, Suspects
+from holdfast.model.near import NearList, Suspect, Suspects, has_suspects
 from holdfast.model.options import Settings
 from holdfast.model.ranking import Ranked
 from holdfast.model.records import ADDED, JsonObject, Serializable
@@ -194,6 +194,7 @@ def _near(listed: NearList) -> JsonObject:
             "sentence": each.sentence,
             "lhs": list(each.lhs),
             "rhs": each.rhs,
+            "suspects": has_suspects(each.rule),
         }
         for each in listed.listed
     ]

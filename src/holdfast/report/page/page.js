@@ -34,6 +34,7 @@
   const number = (value) => whole.format(value);
   const plural = (count, nouns) => `${number(count)} ${count === 1 ? nouns[0] : nouns[1]}`;
   const ROWS = ["row", "rows"], COLUMNS = ["column", "columns"];
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;  // for a shell
   const listed = (names) => names.join(", ");
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   // A value of the data: as it is, but for separators in what is too long for a year.
@@ -658,7 +659,7 @@
     const made = section("Nearly holds", "A few rows break these rules. Either the rows are wrong, or the rule is.");
     filteredList(made, {label: "Rules that nearly hold", most: 8, open: (each) => show(each.text, h("p", {}, `${capital(each.sentence)}.`),
       each.strength !== undefined && h("p", {class: "soft"}, `${capital(listed(each.lhs))} ${each.lhs.length === 1 ? "explains" : "explain"} ${share(each.strength)} of ${each.rhs} beyond chance.`),
-      h("p", {class: "soft"}, "These commands list the rows, and expect the rule of all further ones:"), h("p", {class: "rule"}, `holdfast suspects ${doc.name} '${each.rule}'`), h("p", {class: "rule"}, `holdfast expect ${doc.name} '${each.rule}' --max-rows ${each.removal}`)),
+      h("p", {class: "soft"}, "These commands show the rows, and expect the rule of all further ones:"), h("p", {class: "rule"}, `holdfast ${each.suspects ? "suspects" : "explain"} ${doc.name} ${quoted(each.rule)}`), h("p", {class: "rule"}, `holdfast expect ${doc.name} ${quoted(each.rule)} --max-rows ${each.removal}`)),
     draw: (row, each) => row.append(h("span", {class: "text"}, h("code", {}, each.text)), h("span", {class: "side"}, each.sentence))},
     () => near.rules, () => near.rules.length + near.more, ["rule", "rules"]);
     if (!suspects) {
@@ -668,14 +669,16 @@
   }
   function suspected(table, {total, cells}) {
     const values = (each) => each.columns.map((name, at) => [at ? ", " : "", cell(each.row[name] ?? null)]);
+    // What tells the row from others, if that is not suspected; or else the cells that come first.
+    const told = ({row_key: key, row, columns}) => key && !columns.some((name) => name in key) ? Object.values(key) : Object.keys(row).filter((name) => !columns.includes(name)).slice(0, 2).map((name) => row[name]);
     const said = (each) => each.suggested !== null ? cell(each.suggested) : each.suspicion ? h("span", {class: "soft"}, each.suspicion) : cell(null);
     const open = (each) => show(`${listed(each.columns)} in ${table.name}`, h("div", {class: "rule"}, each.rule),
       h("p", {}, each.suspicion ? `${capital(each.suspicion)}.` : ["Most rows that agree with this one have ", h("b", {}, cell(each.suggested)), `: ${number(each.agreeing)} of ${number(each.group)}.`]),
       h("p", {class: "soft"}, `${plural(each.rules, ["rule suspects", "rules suspect"])} it; their strengths add up to ${each.score.toFixed(2)}.`), rowsTable([each.row], each.columns, table));
     const body = h("tbody", {}, cells.map((each) => h("tr", {class: "link", tabindex: "0", onclick: () => open(each), onkeydown: (event) => { if (event.key === "Enter") open(each); }},
-      h("td", {class: "num"}, each.score.toFixed(2)), h("td", {}, each.row_key ? Object.values(each.row_key).map((value, at) => [at ? ", " : "", cell(value)]) : h("span", {class: "soft"}, "–")),
+      h("td", {class: "num"}, each.score.toFixed(2)), h("td", {}, told(each).map((value, at) => [at ? ", " : "", cell(value)])),
       h("td", {}, h("code", {}, listed(each.columns))), h("td", {class: "warn"}, values(each)), h("td", {}, said(each)), h("td", {class: "soft"}, h("code", {}, each.rule)))));
-    const heads = ["score", table.grain.columns ? listed(table.grain.columns) : "row", "column", "value", "suggested", "by"];
+    const heads = ["score", "row", "column", "value", "suggested", "by"];
     return h("div", {class: "suspects"}, h("div", {class: "head"}, h("h3", {}, "Suspects"), h("span", {class: "count"}, cells.length < total ? `the first ${number(cells.length)} of ${number(total)}` : number(total))),
       h("div", {class: "panel"}, scrolls(h("div", {class: "scroll tall", role: "region", "aria-label": "Suspects"}, h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", {scope: "col", class: at ? null : "num"}, head)))), body)))));
   }

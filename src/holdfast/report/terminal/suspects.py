@@ -91,9 +91,10 @@ def _suggested(cell: Suspect, gap: int = 1) -> str:
 def _cells(page: Page, cells: Sequence[Suspect]) -> None:
     """The cells, with what most of their groups have."""
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    grid.add_column("score", justify="right", min_width=5)
-    for name in ("row", "column", "value", "suggested", "by"):
+    grid.add_column("score", justify="right", no_wrap=True)
+    for name in ("row", "column", "value", "suggested"):
         grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
+    grid.add_column("by", overflow="fold")  # what is too wide wraps here
     for cell in cells:
         grid.add_row(
             f"{cell.score:.2f}",
