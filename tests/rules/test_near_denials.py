@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels.orders import order_counts
+from holdfast.kinds.ranking import ranked
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
 from holdfast.model.near import NearBounds, NearRule
 from holdfast.model.options import Options
+from holdfast.report.snapshot import snapshot
 from tests import oracle
 from tests.flow.tables import Shop, folder, small_limits
 from tests.flow.test_law import law
@@ -267,3 +269,18 @@ def test_planted_rules_are_found_and_verified(tmp_path: Path) -> None:
         near = {str(each.rule): each.removal for each in near_list(shop)}
         assert near == ({} if name == "clean" else {"t: not (t.c0 >= t.c1)": 9})
         assert shop.verify().equal
+
+
+def test_what_follows_from_a_near_rule_says_so(tmp_path: Path) -> None:
+    """Among rows that agree in c2, the order that nearly holds among all rows holds."""
+    rows: Rows = [(k // 2, k // 3, 0) for k in range(300)]
+    rows[7] = (3, 400, 1)
+    shop = Shop(tmp_path / "p", COLUMNS, rows, Options(kinds=("dcs",), cross_columns=None))
+    order = "t: not (t.c0 < s.c0 and t.c1 > s.c1)"
+    assert order in {str(each.rule) for each in near_list(shop)}
+    ranking = ranked(snapshot(shop.store), ["t"])["t"]["denial_constraints"]
+    following = [each for each in ranking if order in map(str, each.implied_by)]
+    assert following
+    assert [each for each in ranking if each.implied_by] == ranking[-len(following) :]
+    for each in following:
+        assert "t.c0 < s.c0 and t.c1 > s.c1 and t.c2" in str(each.constraint)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
+from holdfast.model.denial_constraints import WEAK, DenialConstraint
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.names import listed
@@ -161,19 +162,6 @@ class NearRule(Serializable):
         group = listed(self.lhs) if self.lhs else "table"
         return f"{self.removal:,} {verb.format(self.of_rows)} from the rest of their {group}"
 
-    def implies(self, rule: Constraint) -> bool:
-        """Whether a key or a dependency that holds says no more than this one, wherever this one
-        holds.
-
-        >>> near = NearRule(FunctionalDependency("t", ("city",), "country"), "t", 12, 60000)
-        >>> near.implies(FunctionalDependency("t", ("id", "city"), "country"))
-        True
-        """
-        if rule == self.rule or not (is_of_groups(rule) and is_of_groups(self.rule)):
-            return False
-        lhs, rhs = sides_of(rule)
-        return {*self.lhs} <= {*lhs} and self.rhs in (None, *rhs)
-
     def __repr__(self) -> str:
         return f"<NearRule {self.rule}, {self.removal:,} of {self.of_rows:,} rows>"
 
@@ -324,6 +312,28 @@ def has_suspects(rule: Constraint) -> bool:
 def is_of_groups(rule: Constraint) -> bool:
     """Whether rows that agree on some columns break a rule together: a key, or a dependency."""
     return isinstance(rule, Key | FunctionalDependency)
+
+
+def denied(rule: Constraint) -> frozenset[str]:
+    """What no two rows satisfy together under a key, a dependency or a denial constraint, in weak
+    predicates: where a rule denies less at once than another one, that follows from it. Empty for
+    other rules.
+
+    >>> city = denied(FunctionalDependency("t", ("city",), "country"))
+    >>> sorted(city), city <= denied(FunctionalDependency("t", ("id", "city"), "country"))
+    (['!= country', '= city'], True)
+    """
+    if is_of_groups(rule):
+        lhs, rhs = sides_of(rule)
+        return frozenset([*(f"= {column}" for column in lhs), *(f"!= {column}" for column in rhs)])
+    predicates = rule.predicates if isinstance(rule, DenialConstraint) else ()
+    said = set[str]()
+    for each in predicates:
+        (row, left), (other, right) = each.left, each.right
+        own = left == right and row != other
+        for operator in {each.op, *WEAK[each.op]}:
+            said.add(f"{operator} {left}" if own else f"{each.left} {operator} {each.right}")
+    return frozenset(said)
 
 
 def sides_of(rule: Constraint) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.model.constraints import Constraint, Key
-from holdfast.model.near import NearRule
+from holdfast.model.near import NearRule, denied
 from holdfast.model.records import ADDED, INLINE, Serializable
 
 STABILITY = 0.15
@@ -104,12 +104,14 @@ def in_order(some: Iterable[Ranked]) -> list[Ranked]:
 def behind(near: Sequence[NearRule], some: Iterable[Ranked]) -> list[Ranked]:
     """Some that hold, in order; behind the others, those that follow from a rule that nearly
     does: they say no more than it, but for the rows that break it."""
-    return in_order(
-        replace(each, implied_by=by)
-        if (by := tuple(rule.rule for rule in near if rule.implies(each.constraint)))
-        else each
-        for each in some
-    )
+    rules = [(each.rule, said) for each in near if (said := denied(each.rule))]
+    return in_order(_behind(rules, each) for each in some)
+
+
+def _behind(rules: Sequence[tuple[Constraint, frozenset[str]]], each: Ranked) -> Ranked:
+    said = denied(each.constraint)
+    by = tuple(rule for rule, less in rules if less <= said and rule != each.constraint)
+    return replace(each, implied_by=by) if by else each
 
 
 def broke(ranked: Ranked) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import bitsets
 from holdfast.kinds.denial_constraints.predicates import atoms_of
 from holdfast.model.denial_constraints import DenialConstraint
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, behind
 from holdfast.screen.text import share
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     if in_part:
         label = label or ", estimated"
     scored = [_scored(each, near, label) for each, near in zip(rules, shares, strict=True)]
-    return sorted(scored, key=lambda each: -each.score)
+    return behind(table.near_rules, scored)
 
 
 def _scored(rule: DenialConstraint, coverage: float | None, label: str) -> Ranked:
