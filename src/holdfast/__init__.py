@@ -15,7 +15,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from holdfast.api import Profile
     from holdfast.export.files import Exported
+    from holdfast.feeds.followed import FeedTable, Followed
     from holdfast.input.batch_files import batch_files
+    from holdfast.input.change_rows import ChangeRows
     from holdfast.input.sources import Source
     from holdfast.kinds.denial_constraints.predicate_listing import Predicates
     from holdfast.kinds.denial_constraints.reading import Denials
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         SourceError,
         StoreError,
         UnknownTableError,
+        UnreachableError,
     )
     from holdfast.model.expectations import (
         Expectation,
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
         Stretch,
         Violations,
     )
+    from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
     from holdfast.model.inclusion_dependencies import (
         Attribute,
         Cluster,
@@ -132,6 +136,14 @@ _PLACES = {
     "SourceError": "model.errors",
     "StoreError": "model.errors",
     "UnknownTableError": "model.errors",
+    "UnreachableError": "model.errors",
+    "FeedFailure": "model.following",
+    "FeedRun": "model.following",
+    "FeedStatus": "model.following",
+    "FeedStep": "model.following",
+    "FeedTable": "feeds.followed",
+    "Followed": "feeds.followed",
+    "ChangeRows": "input.change_rows",
     "ChangedRows": "model.explanation",
     "Event": "model.explanation",
     "Example": "model.explanation",
@@ -186,6 +198,7 @@ __all__ = [
     "BatchError",
     "Bounds",
     "Broken",
+    "ChangeRows",
     "ChangedRows",
     "Changes",
     "Choice",
@@ -209,6 +222,12 @@ __all__ = [
     "Explanation",
     "Exported",
     "Facts",
+    "FeedFailure",
+    "FeedRun",
+    "FeedStatus",
+    "FeedStep",
+    "FeedTable",
+    "Followed",
     "ForeignKey",
     "FunctionalDependency",
     "Grain",
@@ -262,6 +281,7 @@ __all__ = [
     "TableSnapshot",
     "Tally",
     "UnknownTableError",
+    "UnreachableError",
     "Verification",
     "Violations",
     "__version__",

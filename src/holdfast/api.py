@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
@@ -32,7 +33,7 @@ from holdfast.model.commits import SourceRecord, TableRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.denial_constraints import DenialConstraint
-from holdfast.model.errors import ConflictError, InputError, StoreError
+from holdfast.model.errors import ConflictError, HoldfastError, InputError, StoreError
 from holdfast.model.expectations import (
     Expectation,
     ExpectationChange,
@@ -40,7 +41,7 @@ from holdfast.model.expectations import (
     Suggestion,
 )
 from holdfast.model.explanation import EXAMPLES, Explanation
-from holdfast.model.following import Course, Failed, FeedStatus, Stepped
+from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import (
     Attribute,
@@ -384,9 +385,10 @@ class Profile:
         quarantine: str | os.PathLike[str] | None = None,
         reset_position: bool = False,
         device: str | None = None,
-        told: Callable[[Stepped | Failed], None] | None = None,
+        publish: str | os.PathLike[str] | None = None,
+        told: Callable[[FeedStep | FeedFailure], None] | None = None,
         stop: threading.Event | None = None,
-    ) -> Course:
+    ) -> FeedRun:
         """Follow feeds of changes to their heads, or ``forever``, until ``stop`` is set; or those
         of a YAML file, given by its path.
 
@@ -396,7 +398,7 @@ class Profile:
         that breaks what it should not is said by ``on_violation``: ``continue`` applies it,
         ``stop`` does not and stops the feed, and ``quarantine`` leaves out the rows that break
         expected rules and writes them to the folder ``quarantine``. With ``reset_position`` feeds
-        are followed from their beginning.
+        are followed from their beginning. After each version :meth:`publish` writes it to a folder.
         """
         from holdfast import flow
         from holdfast.feeds.contract import Bounds
@@ -417,10 +419,19 @@ class Profile:
             concealment.given(self._secret) if version.secret else None,
             device,
         )
+
+        def after(step: FeedStep | FeedFailure) -> None:
+            if publish is not None and isinstance(step, FeedStep) and step.applied:
+                self._published(publish)
+            if told is not None:
+                told(step)
+
+        if publish is not None:
+            self._published(publish)  # what a run before this one was killed over
         return flow.follow(
             follower,
             _feeds(feeds),
-            told or (lambda _: None),
+            after,
             forever=forever,
             every=every,
             reset=reset_position,
@@ -457,6 +468,27 @@ class Profile:
         runner = self._running()
         with self._plain_interrupts():
             flow.alter(runner, self._store, table, alteration, self._progress)
+
+    def publish(self, folder: str | os.PathLike[str]) -> int:
+        """Write what holds now, how expected rules stand, and what each version changed that is not
+        in the folder yet, as Parquet files; says how many versions these were."""
+        from holdfast.report.published import last_published, publish
+
+        place = Path(folder)
+        version, last = self._store.head(), last_published(place)
+        if version == last:
+            return 0
+        holding = json.loads(str(self.export("json", everything=True, version=version)))
+        new = [each for each in entries(self._store, version - last) if each.version <= version]
+        publish(place, holding, list(self.expectations(version)), new)
+        return len(new)
+
+    def _published(self, folder: str | os.PathLike[str]) -> None:
+        """Publish, and log why that failed, if it did."""
+        try:
+            self.publish(folder)
+        except (HoldfastError, OSError) as error:
+            log.error("%s: not published: %s", os.fspath(folder), error)
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyarrow import parquet as pq
 
 from holdfast import flow
 from holdfast.api import Profile
@@ -84,6 +88,56 @@ def test_sigterm_ends_after_the_step(
     assert result.code == 0, result.err
     assert Profile.open(shop).snapshot().version == 2
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_versions_are_published(run: Run, shop: Path, tmp_path: Path) -> None:
+    run("expect", shop, "orders: key(customer, day)")
+    folder, out = arrive(tmp_path, "a", "insert,5,9,2026-01-03,Eve,new"), tmp_path / "out"
+    given = ("follow", shop, "--table", "orders", "--from", folder, "--publish", out)
+    assert run(*given).code == 0
+
+    def read(name: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = pq.read_table(out / name).to_pylist()
+        return rows
+
+    names = [path.name for path in sorted((out / "batches").iterdir())]
+    assert names == [f"{version:012}.parquet" for version in (1, 2, 3)]
+    (batch,) = read(f"batches/{names[-1]}")
+    assert (batch["table"], batch["inserted"], batch["rows"]) == ("orders", 1, 5)
+    (rule,) = [each for each in read(f"changes/{names[-1]}") if each["kind"] == "expectations"]
+    assert (rule["what"], rule["constraint"]) == ("broken", "orders: key(customer, day)")
+    keys = [each["constraint"] for each in read("constraints.parquet") if each["kind"] == "keys"]
+    assert "orders: key(id)" in keys
+    assert len(read("expectations.parquet")) == 1
+    # What a run was killed over is published by the next one.
+    (out / "batches" / names[-1]).unlink()
+    assert run(*given).code == 0
+    assert (out / "batches" / names[-1]).exists()
+    shutil.rmtree(out / "changes")
+    (out / "changes").write_text("in the way")
+    arrive(tmp_path, "b", "insert,6,9,2026-01-04,Eve,new")
+    result = run(*given)
+    assert result.code == 0
+    assert "not published" in result.err
+
+
+def test_a_command_gets_each_step(run: Run, shop: Path, tmp_path: Path) -> None:
+    folder = arrive(tmp_path, "a", "insert,5,9,2026-01-03,Eve,new")
+    script = tmp_path / "notify.py"
+    script.write_text(
+        "import pathlib, sys\npathlib.Path(sys.argv[1]).write_text(sys.stdin.read())\n"
+        "sys.exit('no answer' if sys.argv[1].endswith('x') else 0)\n"
+    )
+    given = ("follow", shop, "--table", "orders", "--from", folder, "--on-change")
+    told = tmp_path / "told.json"
+    assert run(*given, f"{sys.executable} {script} {told}").err == ""
+    assert json.loads(told.read_text())["version"] == 2
+    arrive(tmp_path, "b", "insert,6,9,2026-01-04,Eve,new")
+    result = run(*given, f"{sys.executable} {script} {told}x")
+    assert result.code == 0
+    assert "failed after version 3: exit code 1: no answer" in result.err
+    arrive(tmp_path, "c", "insert,7,9,2026-01-04,Eve,new")
+    assert "failed after version 4" in run(*given, tmp_path / "nothing").err
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from holdfast.input.change_rows import ChangeRows
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source
 from holdfast.model.commits import TableRecord
-from holdfast.model.following import Course, Failed, Stepped
+from holdfast.model.following import FeedFailure, FeedRun, FeedStep
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess, Parts
@@ -87,9 +87,9 @@ def follower(store: Store, files: int | None = None, **settings: Any) -> flow.Fo
     return flow.Follower(InProcess(1), store, as_input, no_progress, bounds, **settings)
 
 
-def follow(store: Store, *feeds: Followed, files: int | None = None, **settings: Any) -> Course:
+def follow(store: Store, *feeds: Followed, files: int | None = None, **settings: Any) -> FeedRun:
     """Follow feeds to their heads; the steps are all told."""
-    told: list[Stepped | Failed] = []
+    told: list[FeedStep | FeedFailure] = []
     reset = settings.pop("reset", False)
     course = flow.follow(follower(store, files, **settings), feeds, told.append, reset=reset)
     assert len(told) == course.steps + len(course.refused) + len(course.failed)

@@ -15,7 +15,7 @@ from holdfast.feeds.followed import FeedTable, Followed
 from holdfast.input.row_input import RowInput
 from holdfast.input.sources import Source
 from holdfast.input.text_inputs import typed_columns
-from holdfast.model.following import Course
+from holdfast.model.following import FeedRun
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
@@ -81,7 +81,7 @@ def recorded(file: str) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def failure(course: Course) -> str:
+def failure(course: FeedRun) -> str:
     (failed,) = course.failed
     return str(failed.error)
 

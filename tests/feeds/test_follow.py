@@ -21,7 +21,7 @@ from holdfast.model.errors import (
     UnreachableError,
 )
 from holdfast.model.expectations import Expectation
-from holdfast.model.following import Failed, Stepped
+from holdfast.model.following import FeedFailure, FeedStep
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from tests.feeds.following import feed, follow, follower, write
@@ -159,8 +159,8 @@ def test_following_ends_after_the_step(tmp_path: Path) -> None:
         write(tmp_path / "in", f"{number}.jsonl", [("insert", (10 + number, 0))])
     stop = threading.Event()
 
-    def told(step: Stepped | Failed) -> None:
-        assert isinstance(step, Stepped)
+    def told(step: FeedStep | FeedFailure) -> None:
+        assert isinstance(step, FeedStep)
         assert step.behind == ("2 files" if step.span == "0.jsonl" else "1 file")
         if step.span == "1.jsonl":
             stop.set()

@@ -12,7 +12,7 @@ from holdfast.flow.ask import (
 )
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
-from holdfast.flow.follow import Follower, expect_violations, follow, status
+from holdfast.flow.follow import QUARANTINE, STOP, Follower, expect_violations, follow, status
 from holdfast.flow.near import dismiss, look_for_near
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.suspects import Asked, streamed, suspects
@@ -20,6 +20,8 @@ from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
 
 __all__ = [
+    "QUARANTINE",
+    "STOP",
     "Alteration",
     "Asked",
     "Batch",

@@ -25,7 +25,7 @@ from holdfast.model.errors import (
     OvertakenError,
     UnreachableError,
 )
-from holdfast.model.following import Course, Failed, FeedStatus, Stepped
+from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
 from holdfast.model.progress import Progress
 from holdfast.runtime.runner import Parts, Runner
 from holdfast.store import Store
@@ -61,7 +61,7 @@ class Follower:
     secret: bytes | None = None
     device: str | None = None
 
-    def step(self, followed: Followed, reset: bool = False) -> Stepped | None:
+    def step(self, followed: Followed, reset: bool = False) -> FeedStep | None:
         """Take the next step of a feed; None if there is nothing to take. It begins at the position
         that the profile has, or with ``reset`` at the beginning."""
         started = time.monotonic()
@@ -86,7 +86,7 @@ class Follower:
         )
         behind = "" if changes.refused else feed.behind(step.position)
         seconds = time.monotonic() - started
-        return Stepped(followed.name, step.span, changes, seconds, behind)
+        return FeedStep(followed.name, step.span, changes, seconds, behind)
 
     def _read(self, feed: Feed, after: Position | None) -> Step | None:
         """The next step that changes something; the first one of a feed in any case, because its
@@ -149,17 +149,17 @@ def _expect_same(followed: Followed, feed: Feed, before: FeedRecord | None, rese
 def follow(
     follower: Follower,
     feeds: Sequence[Followed],
-    told: Callable[[Stepped | Failed], None],
+    told: Callable[[FeedStep | FeedFailure], None],
     *,
     forever: bool = False,
     every: float = 10.0,
     reset: bool = False,
     stop: threading.Event | None = None,
-) -> Course:
+) -> FeedRun:
     """Follow feeds to their heads, in turn, or ``forever``, until ``stop`` is set: then after the
     step. A feed that fails or whose step is refused stops; the others go on."""
     stop = stop or threading.Event()
-    course, active = Course(), list(feeds)
+    course, active = FeedRun(), list(feeds)
     to_reset = {feed.name for feed in feeds} if reset else set()
     tries: dict[str, int] = {}
     wait = _Wait(every)
@@ -178,7 +178,7 @@ def follow(
                     moved = True
                 else:
                     active.remove(feed)
-                    course.failed.append(Failed(feed.name, error))
+                    course.failed.append(FeedFailure(feed.name, error))
                     told(course.failed[-1])
                 continue
             if step is None:

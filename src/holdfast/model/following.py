@@ -10,7 +10,7 @@ from holdfast.model.records import JsonObject, Serializable
 
 
 @dataclass(frozen=True)
-class Stepped(Serializable):
+class FeedStep(Serializable):
     """A step of a feed that was taken, or refused."""
 
     FORM = ("feed", "span", "applied", "version", "rows", "seconds", "behind", "changes")
@@ -45,7 +45,7 @@ class Stepped(Serializable):
 
 
 @dataclass(frozen=True)
-class Failed:
+class FeedFailure:
     """A feed that stopped, and why."""
 
     feed: str
@@ -57,13 +57,13 @@ class Failed:
 
 
 @dataclass
-class Course:
+class FeedRun:
     """What following came to."""
 
     steps: int = 0
     rows: int = 0
-    refused: list[Stepped] = field(default_factory=list)  # each of another feed, which stopped
-    failed: list[Failed] = field(default_factory=list)
+    refused: list[FeedStep] = field(default_factory=list)  # each of another feed, which stopped
+    failed: list[FeedFailure] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ page/        the report page: one HTML file over that document
 serve.py     the same page from a small web server
 notebook.py  what a notebook shows of a profile
 written.py   files of results, such as long lists
+published.py versions as Parquet files, for dashboards
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from holdfast.report.snapshot import Snapshot
 from holdfast.store import Store
 
 
-def entries(store: Store) -> list[Entry]:
-    """Every version, oldest first."""
+def entries(store: Store, last: int | None = None) -> list[Entry]:
+    """Every version, oldest first; only the ``last`` so many if that is given."""
     return [
         Entry(
             each.version,
@@ -25,7 +25,7 @@ def entries(store: Store) -> list[Entry]:
             {name: table.duplicates for name, table in each.tables.items()},
             each.event,
         )
-        for each in store.summaries()
+        for each in store.summaries(last)
     ]
 
 

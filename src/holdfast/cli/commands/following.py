@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import shlex
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +24,13 @@ from holdfast.model.errors import InputError
 
 if TYPE_CHECKING:
     from holdfast.feeds.followed import Followed
-    from holdfast.model.following import Failed, FeedStatus, Stepped
+    from holdfast.model.following import FeedFailure, FeedStatus, FeedStep
+
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 60.0
+"""So many seconds a command may take that is told of a change."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,12 @@ def follow(
     reset_position: Annotated[
         bool, flag("--reset-position", "Follow the feed from its beginning, or another one.")
     ] = False,
+    publish: Annotated[
+        str | None, flag("--publish", "Write each version there, as Parquet files.", "FOLDER")
+    ] = None,
+    on_change: Annotated[
+        str | None, flag("--on-change", "Run this, with the step as JSON as its input.", "COMMAND")
+    ] = None,
     status: Annotated[bool, flag("--status", "Only show how far the profile is.")] = False,
     reading: Reading,
     spark: Spark,
@@ -145,7 +160,8 @@ def follow(
             on_violation=on_violation,
             quarantine=quarantine,
             reset_position=reset_position,
-            told=lambda each: _tell(each, printing),
+            publish=publish,
+            told=lambda each: _tell(each, printing, on_change),
             stop=stop,
         )
     if not printing.as_json and not (course.steps or course.refused or course.failed):
@@ -168,18 +184,38 @@ def _until_terminated() -> Iterator[threading.Event]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(each: Stepped | Failed, printing: Printing) -> None:
-    """A line about a step."""
-    from holdfast.model.following import Failed
+def _tell(each: FeedStep | FeedFailure, printing: Printing, on_change: str | None) -> None:
+    """A line about a step, after the command that is to know of it."""
+    from holdfast.model.following import FeedFailure
     from holdfast.report import forms, terminal
     from holdfast.screen.page import Page
 
+    if on_change is not None and not isinstance(each, FeedFailure) and each.applied:
+        why = _run(on_change, forms.compact(each.to_dict()))
+        if why is not None:
+            log.error("%s: failed after version %d: %s", on_change, each.version, why)
     if printing.as_json:
         sys.stdout.write(f"{forms.compact(each.to_dict())}\n")
-    elif not isinstance(each, Failed):
+    elif not isinstance(each, FeedFailure):
         page = Page(sys.stdout, everything=printing.everything)
         terminal.stepped(page, each, verbose=printing.verbose)
     sys.stdout.flush()
+
+
+def _run(command: str, text: str) -> str | None:
+    """Run a command with an input; why it failed, if it did."""
+    try:
+        done = subprocess.run(
+            shlex.split(command),
+            input=text.encode(),
+            check=False,
+            timeout=TIMEOUT,
+            capture_output=True,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+    return ": ".join([f"exit code {done.returncode}", *said]) if done.returncode else None
 
 
 def _print_status(feeds: Sequence[FeedStatus], printing: Printing) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.kinds import registry
-from holdfast.model.following import FeedStatus, Stepped
+from holdfast.model.following import FeedStatus, FeedStep
 from holdfast.report.terminal.batch import changes
 from holdfast.screen.page import Page, figures
 from holdfast.screen.text import count, moment, plain
 
 
-def stepped(page: Page, step: Stepped, *, verbose: bool = False) -> None:
+def stepped(page: Page, step: FeedStep, *, verbose: bool = False) -> None:
     """A line about a step; and what it did, if something broke or with ``verbose``."""
     what = "refused" if step.refused else f"version {step.version}"
     behind = f"; {plain(step.behind)} behind" if step.behind else ""
