@@ -1036,19 +1036,19 @@ class Profile:
         )
 
     def _suspects_on_page(self, now: Snapshot) -> dict[str, Suspects]:
-        """The first suspects of tables in the last version, the shortest tables first; none where
-        there are no rows to show."""
+        """The first suspects of tables in the last version, those with the least work first; none
+        where there are no rows to show."""
         from holdfast import flow
         from holdfast.runtime.runner import InProcess
 
         if now.version != self._store.head() or not now.options["keep_rows"]:
             return {}
         near = [each for each in now.tables.values() if each.near_rules]
-        shortest = sorted(near, key=lambda table: table.rows)
-        sums = accumulate(table.rows for table in shortest)
+        work = sorted((table.rows * len(table.near_rules), table.name) for table in near)
+        sums = accumulate(rows for rows, _ in work)
         asked = [
-            flow.Asked(None, [table.name], SHOWN, now.version)
-            for table, rows in zip(shortest, sums, strict=True)
+            flow.Asked(None, [name], SHOWN, now.version)
+            for (_, name), rows in zip(work, sums, strict=True)
             if rows <= LOOKED_THROUGH
         ]
         return {

@@ -43,8 +43,9 @@ LISTED = 20
 GROUPS = 3
 """So many groups of rows that violate an expected rule are on the page."""
 
-LOOKED_THROUGH = 500_000
-"""So many rows of all tables a report looks through for suspects, which takes a few seconds."""
+LOOKED_THROUGH = 4_000_000
+"""So many rows of all tables, each times its near rules, a report looks through for suspects, which
+takes a few seconds."""
 
 LONGEST = 2**53 - 1
 """The largest whole number that JavaScript holds."""
