@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.evidence.comparison import batch_indexes
 from holdfast.evidence.comparison.regions import Sampled
@@ -39,7 +38,7 @@ def sampled(rows: Rows, space: Space) -> Sampled:
     ]
     found = bitsets.from_columns([tuple(each) for each in masks], space.atoms)
     counts = np.ones(len(found), np.int64)
-    return Sampled(found, counts, len(rows), EvidenceCounts(found, counts))
+    return Sampled(found, counts, len(rows))
 
 
 def chosen(rows: Rows, space: Space, sets: Sets, **columns: pa.DataType) -> tuple[LookUp, ...]:

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import tax
-from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.comparison import completion, regions
 from holdfast.evidence.comparison.completion import Late
@@ -366,9 +365,8 @@ def test_a_region_of_too_many_different_pairs_is_not_compared_in_a_hurry(
 
     def is_compared(shown: int, hurried: bool) -> bool:
         """With random pairs of which each different one was shown so often."""
-        none = EvidenceCounts.none(space.atoms)
         masks = np.full((20_000 // shown, 1), 1, np.uint64)
-        sampled = Sampled(masks, np.full(len(masks), shown), 1_000_000, none)
+        sampled = Sampled(masks, np.full(len(masks), shown), 1_000_000)
         _, left = regions.choose(candidates, space, sampled, hurried)
         return not left.any()
 

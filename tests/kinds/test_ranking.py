@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
@@ -19,21 +18,18 @@ from hypothesis import strategies as st
 from holdfast import Options, Profile, flow, sample
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds import ranking, registry
-from holdfast.kinds.denial_constraints.rank import coverages
+from holdfast.kinds.denial_constraints.tested import TryingPairs, known_pairs
 from holdfast.kinds.functional_dependencies.rank import covered
 from holdfast.kinds.keys.rank import ranked as rank_keys
 from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.kinds.ranking import sentence
 from holdfast.model.constraints import FunctionalDependency, Key
-from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.progress import no_progress
 from holdfast.model.ranking import Ranked
-from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.runtime.runner import InProcess
-from holdfast.screen.page import Page
 from holdfast.store import Store
 from tests.flow.tables import Shop
 from tests.strategies import Rows
@@ -90,8 +86,8 @@ def test_a_few_of_the_first_are_suggested(shop: Profile) -> None:
         "orders: key(order_id)",
         "orders: order_id not null",
         "orders(customer_id) in customers(customer_id)",
-        "orders: not (t.order_id <= s.order_id and t.ordered_on > s.ordered_on)",
         "orders: not (t.ordered_on > t.shipped_on)",
+        "orders: not (t.order_id <= s.order_id and t.ordered_on > s.ordered_on)",
     ]
     assert [each.rule for each in found if each.rule.startswith("order_items")] == [
         "order_items: key(order_id, line_no)",
@@ -103,6 +99,8 @@ def test_a_few_of_the_first_are_suggested(shop: Profile) -> None:
         "order_items: product_id -> unit_price",
         "order_items: total -> discount",
         "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)",
+        "order_items: not (t.product_id = s.product_id and t.quantity <= s.quantity"
+        " and t.total > s.total)",
     ]
     assert {each.rule for each in found} >= {"customers: city -> country"}
     reasons = {each.rule: each.reason for each in found}
@@ -130,7 +128,8 @@ def test_rules_come_with_their_reasons(shop: Profile) -> None:
     first = shop.rank("order_items")["denial_constraints"][0]
     assert str(first) == "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)"
     assert first.reasons[:2] == ("an order rule", "2 comparisons")
-    assert first.reasons[2].startswith("coverage 9")
+    assert first.reasons[2] == "180,089 pairs of rows could have broken it"
+    assert first.tested == 180_089
     table = shop.rank("order_items")["functional_dependencies"].to_arrow()
     rows = {row["constraint"]: row["implied_by"] for row in table.to_pylist()}
     assert rows["order_items: product_id, quantity -> total"] == [
@@ -217,25 +216,6 @@ def test_keys_that_somebody_would_declare(
     assert [each.constraint for each in ranked] == [keys[1], keys[0]]
 
 
-def test_coverage_is_the_share_of_predicates_that_pairs_satisfy(tmp_path: Path) -> None:
-    rows: Rows = [(1, 10, 0), (2, 20, 0), (3, 30, 0)]
-    options = Options(kinds=("dcs",), cross_columns=None, evidence="counted")
-    shop = Shop(tmp_path / "p", 3, rows, options)
-    found = shop.now.found["dcs"]
-    rule = parse("t: not (t.c0 <= s.c0 and t.c1 >= s.c1)")
-    assert isinstance(rule, DenialConstraint)
-    shares, estimated = coverages([rule], found.space, shop.now.columns, found.counts)
-    # Half of the ordered pairs satisfy the first predicate, the others the second.
-    assert shares == [pytest.approx(1.0)]
-    assert not estimated
-    never = parse("t: not (t.c0 != s.c0 and t.c2 != s.c2)")
-    assert isinstance(never, DenialConstraint)
-    assert coverages([never], found.space, shop.now.columns, found.counts)[0] == [1.0]
-    both = parse("t: not (t.c0 = s.c0 and t.c2 != s.c2)")
-    assert isinstance(both, DenialConstraint)
-    assert coverages([both], found.space, shop.now.columns, found.counts)[0] == [0.5]
-
-
 def drawn_rows(number: int) -> Rows:
     """Numbers that rise together, what follows from them, and what has nothing to do with them."""
     noise = np.random.default_rng(5).integers(0, 3, number).tolist()
@@ -245,38 +225,32 @@ def drawn_rows(number: int) -> Rows:
 PAIRS = Options(kinds=("dcs",), cross_columns=None, max_predicates=3)
 
 
-def test_coverage_is_estimated_where_pairs_are_not_counted(tmp_path: Path) -> None:
-    """From as many pairs as are drawn, always the same ones: within two hundredths."""
+def test_pairs_that_could_have_broken_a_rule_are_estimated_where_they_are_not_counted(
+    tmp_path: Path,
+) -> None:
+    """From pairs that are drawn, always the same ones, and of those that agree in each column."""
     rows = drawn_rows(300)
     counted = Shop(tmp_path / "counted", 5, rows, replace(PAIRS, evidence="counted"))
     witnessed = Shop(tmp_path / "witnessed", 5, rows, replace(PAIRS, evidence="witnessed"))
     exact, found = (each.now.found["dcs"] for each in (counted, witnessed))
     assert [*map(str, exact)] == [*map(str, found)]
-    assert exact.sampled is None
     assert found.counts is None
     assert found.sampled.pairs == 20_000 < 300 * 299
     columns = counted.now.columns
-    far = [parse(f"t: not (t.c0 = s.c0 and t.c{c} = s.c{c} and t.c1 = s.c1)") for c in (2, 3, 4)]
-    rules = [*exact[:], *far]  # hardly a pair comes near to breaking those
-    assert len(rules) == 11
-    shares, _ = coverages(rules, exact.space, columns, exact.counts)
-    near, _ = coverages(rules, found.space, columns, found.sampled)
-    assert near == [pytest.approx(share, abs=0.02) for share in shares]
-    known = [share for share in shares if share is not None]
-    assert max(known) - min(known) > 0.5
+    ways = [
+        TryingPairs(each.space, columns, 300, known_pairs(each, 300)) for each in (exact, found)
+    ]
+    known, estimated = (way.tested(exact[:]) for way in ways)
+    assert len(known) > 5
+    for one, other in zip(known, estimated, strict=True):
+        assert other.pairs == pytest.approx(one.pairs, rel=0.1, abs=20)
+        assert (other.strength > 0) == (one.strength > 0)
 
-    label = ", estimated from 20,000 sampled pairs"
     profile = Profile(witnessed.store)
     first = profile.rank("t")["denial_constraints"]
-    assert all(each.reasons[-1].endswith(label) for each in first)
-    assert label in first[0].to_dict()["reasons"][-1]
-    assert label in json.dumps(profile.document())
-    page, now = io.StringIO(), profile.snapshot()
-    terminal.overview(Page(page), "p", now, profile.ranking_of(now))
-    line = "how near rows come to breaking them is estimated from 20,000 sampled pairs"
-    assert line in page.getvalue()
+    assert all(re.match("about [0-9,]+ pairs? of rows could", each.reasons[-1]) for each in first)
     exactly = Profile(counted.store).rank("t")["denial_constraints"]
-    assert not any("estimated" in reason for each in exactly for reason in each.reasons)
+    assert not any("about" in each.reasons[-1] for each in exactly)
 
 
 def test_of_few_rows_all_pairs_are_looked_at(tmp_path: Path) -> None:
@@ -287,10 +261,11 @@ def test_of_few_rows_all_pairs_are_looked_at(tmp_path: Path) -> None:
     )
     assert found.sampled.pairs == 30 * 29
     columns = [f"c{c}" for c in range(5)]
-    shares, near = (
-        coverages(exact[:], exact.space, columns, each)[0] for each in (exact.counts, found.sampled)
+    known, estimated = (
+        TryingPairs(each.space, columns, 30, known_pairs(each, 30)).tested(exact[:])
+        for each in (exact, found)
     )
-    assert near == [pytest.approx(share) for share in shares]
+    assert known == estimated
 
 
 def test_pairs_are_sampled_again_when_a_table_has_doubled(tmp_path: Path) -> None:

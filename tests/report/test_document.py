@@ -187,8 +187,12 @@ def test_a_kind_that_nobody_has_heard_of_is_a_list(toy: Kind, tmp_path: Path) ->
 def test_what_matters_comes_first(shop: Profile) -> None:
     orders = table_of(shop.document(), "orders")
     entries = list_of(orders, "dcs")["entries"]
-    scores = [each["rank"]["score"] for each in entries if "rank" in each]
-    assert scores == sorted(scores, reverse=True)
+    ranks = [each["rank"] for each in entries if "rank" in each]
+    scores = [
+        (rank.get("by_chance", False), "implied_by" in rank, -rank["score"]) for rank in ranks
+    ]
+    assert scores == sorted(scores)
+    assert {(False, False), (False, True), (True, False)} == {each[:2] for each in scores}
     assert (
         len({each["text"] for each in entries}) == len(entries) == list_of(orders, "dcs")["total"]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class EvidenceCounts:
             raise AssertionError("evidence with a negative number of pairs")
         return EvidenceCounts(after, sums), appeared, vanished
 
-    @property
+    @cached_property
     def pairs(self) -> int:
         """The number of pairs of rows."""
         return int(self.counts.sum())
@@ -44,3 +45,17 @@ class EvidenceCounts:
         mask = bitsets.from_columns([atoms], 64 * self.masks.shape[1])[0]
         inside = ((mask[None, :] & ~self.masks) == 0).all(axis=1)
         return int(self.counts[inside].sum())
+
+
+@dataclass(frozen=True)
+class SampledPairs:
+    """The evidence of ordered pairs of rows that stand for more: for all, or for those whose cells
+    are equal in one comparison."""
+
+    sets: EvidenceCounts
+    of_pairs: int  # that they stand for
+    equal: int | None = None  # the comparison; None: they stand for all pairs
+
+    def estimated(self, shown: float) -> float:
+        """About how many pairs there are of a sort that so many of these are of."""
+        return shown * self.of_pairs / self.sets.pairs if self.sets.pairs else 0.0

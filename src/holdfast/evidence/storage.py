@@ -11,6 +11,7 @@ past      sets that held once, and on which rows they still do
 hidden    evidence with witnesses that was maximal once, and that other evidence contains now
 near      sets of columns, most of them keys without one column, and the pairs that agree in one
 sampled   evidence of a few random pairs with how many showed it, where they are not counted
+equal     the same of pairs that are equal in one comparison, with how many such pairs there are
 ========  =====================================================================================
 
 A role has a file of its kind and differences to it; those of ``agree`` are of the kind ``recount``.
@@ -19,17 +20,18 @@ A role has a file of its kind and differences to it; those of ``agree`` are of t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from holdfast.cover.counts import EvidenceCounts
+from holdfast.cover.counts import EvidenceCounts, SampledPairs
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.agreement.listed_pairs import ListedPairs
@@ -70,6 +72,9 @@ _SINCE = b"before"
 
 SAMPLED = "sampled"
 """The role of a few random pairs."""
+
+EQUAL = "equal"
+"""The role of a few random pairs that are equal in one comparison."""
 
 
 def record(pairs: PairEvidence) -> EvidenceRecord:
@@ -123,6 +128,36 @@ def load_sampled(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCo
     content = stored(store, files)
     masks = matrix_of(content.column("mask"), bitsets.words_for(atoms))
     return EvidenceCounts(masks, content.column("pairs").to_numpy())
+
+
+def load_equal(store: Store, files: tuple[str, ...], atoms: int) -> list[SampledPairs]:
+    """A few random pairs that are equal in one comparison, of every comparison."""
+    content = stored(store, files)
+    masks = matrix_of(content.column("mask"), bitsets.words_for(atoms))
+    equal, of_pairs, pairs = (
+        content.column(name).to_numpy() for name in ("comparison", "of_pairs", "pairs")
+    )
+    bounds = [*np.flatnonzero(bitsets.begins_run(equal)).tolist(), len(equal)]
+    return [
+        SampledPairs(EvidenceCounts(masks[a:b], pairs[a:b]), int(of_pairs[a]), int(equal[a]))
+        for a, b in pairwise(bounds)
+    ]
+
+
+def _equal_table(drawn: Sequence[SampledPairs], words: int) -> pa.Table:
+    masks = np.concatenate([np.empty((0, words), np.uint64), *(e.sets.masks for e in drawn)])
+    repeats = [len(each.sets.masks) for each in drawn]
+    equal = np.array([each.equal for each in drawn], np.int32)
+    of_pairs = np.array([each.of_pairs for each in drawn], np.int64)
+    pairs = np.concatenate([np.empty(0, np.int64), *(each.sets.counts for each in drawn)])
+    return pa.table(
+        {
+            "comparison": np.repeat(equal, repeats),
+            "of_pairs": np.repeat(of_pairs, repeats),
+            "mask": masks_of(masks),
+            "pairs": pairs,
+        }
+    )
 
 
 def _witnessed(content: pa.Table, words: int) -> Evidence:
@@ -210,7 +245,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[role] = saved(run.store, run.lease, role, content, files.get(role, ()), old)
     files.pop(AGREE, None)
     if pairs.witnessed is None:
-        for role in ("evidence", "non_keys", PAST, HIDDEN, NEAR, SAMPLED):
+        for role in ("evidence", "non_keys", PAST, HIDDEN, NEAR, SAMPLED, EQUAL):
             files.pop(role, None)
     else:
         new_lists, upkeep = pairs.witnessed.new_lists, pairs.witnessed.upkeep
@@ -218,9 +253,12 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
             files[NEAR] = (write(run.store, run.lease, NEAR, _lists_table(new_lists)),)
         elif pairs.witnessed.stored_lists is None:
             files.pop(NEAR, None)  # what was found anew has none
-        if upkeep is not None and upkeep.drawn is not None:
-            drawn = _counts(upkeep.drawn, "pairs")
-            files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)
+        if upkeep is not None and upkeep.drawn:
+            random, *equal = upkeep.drawn
+            content = _counts(random.sets, "pairs")
+            files[SAMPLED] = (write(run.store, run.lease, SAMPLED, content),)
+            content = _equal_table(equal, random.sets.masks.shape[1])
+            files[EQUAL] = (write(run.store, run.lease, EQUAL, content),)
     if pairs.counted is not None:
         files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
     return replace(pairs, files=files, read={})

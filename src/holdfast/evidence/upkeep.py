@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.cover.candidates import ByRhs
-from holdfast.cover.counts import EvidenceCounts
+from holdfast.cover.counts import SampledPairs
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
@@ -87,7 +87,7 @@ class Upkeep:
     chosen_at: int  # the number of rows when look-ups were chosen
     former: FormerSets
     hidden: Evidence  # that was maximal once and is not, because other evidence contains it
-    drawn: EvidenceCounts | None = None  # a few random pairs; None: those that are stored
+    drawn: tuple[SampledPairs, ...] = ()  # a few random pairs; none: those that are stored
     drawn_at: int = 0  # the number of rows when pairs were drawn
 
     @staticmethod

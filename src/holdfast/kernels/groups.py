@@ -40,6 +40,16 @@ class RowGroups(NamedTuple):
         """How many pairs of rows are in one group."""
         return int((np.arange(len(self.rows)) - self.starts).sum())
 
+    def drawn(self, number: int, dice: np.random.Generator) -> I64:
+        """So many random pairs of rows that are in one group; each once if there are no more."""
+        earlier = np.arange(len(self.rows)) - self.starts
+        before = np.cumsum(earlier)
+        every = self.pairs
+        pairs = np.arange(every) if every <= number else dice.integers(0, every, number)
+        places = np.searchsorted(before, pairs, "right")
+        others = self.starts[places] + pairs - (before[places] - earlier[places])
+        return np.stack([self.rows[places], self.rows[others]], axis=1)
+
     def part(self, number: int, of: int) -> tuple[int, int]:
         """The first row of one of several parts with about as many pairs each, and the row after
         its last."""

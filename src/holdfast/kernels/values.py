@@ -387,8 +387,9 @@ def merged(blocks: list[U64]) -> U64:
 
 
 @kernel
-def in_common(entries: Any, common: Any) -> None:
-    """Add up, for every two attributes, how often sorted entries' codes occur in both."""
+def in_common(entries: Any, most: int, common: Any) -> None:
+    """Add up, for every two attributes, how often sorted entries' codes occur in both; without
+    those that occur more often than ``most`` in an attribute."""
     start = 0
     for stop in range(1, entries.shape[0] + 1):
         if stop < entries.shape[0] and _same_code(entries, stop, start):
@@ -396,6 +397,8 @@ def in_common(entries: Any, common: Any) -> None:
         for i in range(start, stop):
             for j in range(i, stop):
                 one, two = np.int64(entries[i, 2]), np.int64(entries[j, 2])
+                if max(np.int64(entries[i, 3]), np.int64(entries[j, 3])) > most:
+                    continue
                 least = np.int64(min(entries[i, 3], entries[j, 3]))
                 common[one, two] += least
                 if one != two:

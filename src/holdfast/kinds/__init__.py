@@ -12,6 +12,7 @@ sides.py         the same for keys and functional dependencies
 column_rules.py  the same for rules of single columns
 exporter.py      how constraints are written in the forms of other tools
 ranking.py       which constraints matter
+chance.py        whether a rule holds by chance
 suggested.py     which rules are worth expecting
 
 keys/, functional_dependencies/, inclusion_dependencies/, denial_constraints/, not_null/,

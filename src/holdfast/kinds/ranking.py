@@ -53,8 +53,15 @@ class TableRanking:
 
     def to_dict(self, most: int | None = None) -> JsonObject:
         """The JSON form, with the first so many of each kind."""
-        kinds = {kind: [e.to_dict() for e in self.together(kind)[:most]] for kind in self.kinds}
-        return {"grain": self.grain.to_dict(), "first": kinds}
+        kinds = {kind: self.together(kind) for kind in self.kinds}
+        first = {
+            kind: [each.to_dict() for each in some if not each.by_chance][:most]
+            for kind, some in kinds.items()
+        }
+        numbers = {kind: sum(e.by_chance for e in some) for kind, some in kinds.items()}
+        form: JsonObject = {"grain": self.grain.to_dict(), "first": first}
+        by_chance = {kind: number for kind, number in numbers.items() if number}
+        return {**form, "by_chance": by_chance} if by_chance else form
 
 
 def _together(kind: str, *some: Mapping[str, Sequence[Ranked]]) -> list[Ranked]:

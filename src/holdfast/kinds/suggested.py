@@ -107,13 +107,13 @@ def _can_be_bounded(near: NearRule) -> bool:
 
 
 def _is_likely(ranked: Ranked, kind: Kind) -> bool:
-    """Whether its score is high enough, nothing implies it, and batches do not speak against it."""
+    """Whether its score is high enough, nothing explains it, and batches do not contradict it."""
     bounds = kind.suggestions
     confidence = UNTRIED if ranked.stability is None else ranked.stability.confidence
     return (
         bounds is not None
         and ranked.score >= bounds.score
-        and not ranked.implied_by
+        and ranked.stands_alone
         and confidence >= UNTRIED
     )
 

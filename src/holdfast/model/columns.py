@@ -26,3 +26,4 @@ class ColumnFacts(Serializable):
     estimated: bool = False
     minimum: Any = None
     maximum: Any = None
+    at_minimum: int | None = None  # rows that have the lowest value; None: not known

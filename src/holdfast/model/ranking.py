@@ -65,7 +65,10 @@ class Stability(Serializable):
 class Ranked(Serializable):
     """A constraint with how much it matters: 0 to 1, to be compared within its kind alone."""
 
-    FORM = ((INLINE, "constraint"), "score", "reasons", "implied_by", "stability", "near")
+    FORM = (
+        *((INLINE, "constraint"), "score", "reasons", "tested", "by_chance"),
+        *("implied_by", "stability", "near"),
+    )
 
     constraint: Constraint
     score: float
@@ -74,6 +77,16 @@ class Ranked(Serializable):
     """Others of the list, or rules that nearly hold, from which it follows."""
     stability: Stability | None = field(default=None, metadata=ADDED)  # None: nobody looked
     near: NearRule | None = field(default=None, metadata=ADDED)  # None: it holds
+    tested: int | None = field(default=None, metadata=ADDED)
+    """Pairs of rows (of a rule about single rows, rows) that could have broken it; None: that is
+    not known, or says nothing."""
+    by_chance: bool = field(default=False, metadata=ADDED)
+    """Whether so few could have that it likely holds by chance: then it is counted, not shown."""
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it follows from nothing else, and is more than chance."""
+        return not self.implied_by and not self.by_chance
 
     def __str__(self) -> str:
         return str(self.constraint)
@@ -97,8 +110,9 @@ class Grain(Serializable):
 
 
 def in_order(some: Iterable[Ranked]) -> list[Ranked]:
-    """Those with the highest scores first; what others imply stays behind them."""
-    return sorted(some, key=lambda each: (bool(each.implied_by), -each.score))
+    """Those with the highest scores first; behind them what others imply, and then what likely
+    holds by chance."""
+    return sorted(some, key=lambda each: (each.by_chance, bool(each.implied_by), -each.score))
 
 
 def behind(near: Sequence[NearRule], some: Iterable[Ranked]) -> list[Ranked]:

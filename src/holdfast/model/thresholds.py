@@ -243,6 +243,10 @@ class Thresholds:
     """Random pairs whose evidence is kept, so that it is known how near rows come to breaking a
     rule: within a hundredth or so."""
 
+    drawn_equal_pairs: int = 4_096
+    """Random pairs of rows that are equal in a column whose evidence is kept, for each column, so
+    that it is known how many pairs try a rule that is about rows which agree."""
+
     share_pairs: int = 10_000_000
     """Pairs that are worth a task of their own."""
 

@@ -299,6 +299,8 @@ def _rank(each: Ranked) -> JsonObject:
     form: JsonObject = {"score": each.score, "reasons": list(each.reasons)}
     if each.implied_by:
         form["implied_by"] = [other.body for other in each.implied_by]
+    if each.by_chance:
+        form["by_chance"] = True
     if each.stability is not None:
         form["stability"] = each.stability.sentence
     return form

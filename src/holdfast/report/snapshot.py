@@ -210,7 +210,8 @@ def _facts(table: str, record: TableRecord, column: int) -> ColumnFacts:
         number = min(max(estimate, int(most > 0)), most)
         facts = replace(facts, distinct=number, estimated=most > 1)
     lowest, highest = (end.value if end else None for end in (known.lowest, known.highest))
-    return replace(facts, nulls=known.nulls, minimum=lowest, maximum=highest)
+    facts = replace(facts, nulls=known.nulls, minimum=lowest, maximum=highest)
+    return replace(facts, at_minimum=known.lowest.rows if known.lowest else None)
 
 
 def _with_distinct(

@@ -201,7 +201,7 @@ class AgreeingTuples(RuleForm):
             self._orders * _pairs(table),
             Removal(removed, removed),
             question.examples(table, results, limits),
-            None if self.both is None else self._orders * agreeing,
+            None if self.both is None else agreeing,
         )
 
     def tested(self, question: Question, measured: Violations) -> int | None:

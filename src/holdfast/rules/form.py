@@ -122,8 +122,9 @@ class RuleForm(ABC):
         """What violates it now: numbers, and examples of the largest groups of rows."""
 
     def tested(self, question: Question, measured: Violations) -> int | None:  # noqa: ARG002
-        """How many pairs of rows nearly violate a rule that holds: all but one of its conditions
-        are met. For a dependency, those that agree on the left; for an inclusion, rows."""
+        """How many pairs of rows could have violated a rule that holds: of a key those that agree
+        on all but one of its columns, of a dependency those that agree on the left. For an
+        inclusion, rows."""
         return measured.tested
 
     @abstractmethod

@@ -44,8 +44,8 @@ class RowPairs(RuleForm):
     table: str
     space: Space
     atoms: tuple[int, ...]
-    without_one: tuple[tuple[int, ...], ...] = ()
-    """The atoms of all predicates but one, for each of them."""
+    tries: tuple[tuple[int, ...], ...] = ()
+    """Sets of atoms, exactly one of which a pair satisfies that could have broken it."""
 
     @classmethod
     def change(
@@ -114,12 +114,17 @@ class RowPairs(RuleForm):
         return Violations(examined.rows, groups, examined.pairs, every, removal, examples)
 
     def tested(self, question: Question, measured: Violations) -> int | None:
-        """The ordered pairs that satisfy all predicates but one."""
+        """The pairs that are equal where it says so, and differ where it compares by order: in one
+        order, unless it compares columns with each other."""
         table = question.tables[self.table]
         if table.rows < 2:
             return measured.tested
-        scope = Scope.of(question.run, table, self.space)
-        return completion.satisfying(scope, question.coded(scope), self.without_one)
+        pairs: int | None = _all_pairs(table)
+        if self.tries != ((),):
+            scope = Scope.of(question.run, table, self.space)
+            pairs = completion.satisfying(scope, question.coded(scope), self.tries)
+        alone = all(each.is_own for each in self.space.comparisons)
+        return pairs // 2 if pairs is not None and alone else pairs
 
     def error(self, question: Question) -> float:
         """The share of the ordered pairs, all of which are compared."""

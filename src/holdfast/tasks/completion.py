@@ -98,10 +98,12 @@ class SamplePairs:
 
 @dataclass(frozen=True)
 class Draw:
-    """Compare some random pairs, each in one order; all where there are no more."""
+    """Compare some random pairs, each in one order; and of those that are equal in a column some
+    random ones, in both orders. All where there are no more."""
 
     planes: Planes
     pairs: int
+    equal: int  # pairs of each column
     seed: int
 
 
@@ -232,19 +234,31 @@ def _windows(item: SamplePairs, codes: list[Codes], dice: np.random.Generator) -
 
 
 def draw(item: Draw) -> Iterator[TaskResult]:
-    """The evidence of the pairs, and how many show each."""
-    planes, rows = item.planes, item.planes.rows
-    if rows * (rows - 1) <= item.pairs:
+    """The evidence of the pairs, how many show each, and for how many pairs they stand: first of
+    all, then of those that are equal in each comparison of a column with itself."""
+    planes, rows, codes = item.planes, item.planes.rows, item.planes.codes()
+    every, equal = rows * (rows - 1), planes.view.nulls_equal
+    dice = np.random.default_rng(item.seed)
+    if every <= item.pairs:
         t, s = np.nonzero(~np.eye(rows, dtype=np.bool_))
     else:
-        dice = np.random.default_rng(item.seed)
         t = dice.integers(0, rows, item.pairs)
         s = (t + dice.integers(1, rows, item.pairs)) % rows
-    drawn = np.stack([t, s], axis=1)
-    words = comparisons.words_of(planes.codes(), planes.layout, drawn, planes.view.nulls_equal)
+    yield _drawn(planes, codes, np.stack([t, s], axis=1), {"of_pairs": every, "equal": None})
+    for number, each in enumerate(planes.space.comparisons):
+        if each.is_own:
+            look()
+            grouped = groups.groups(codes, [each.left], equal)
+            drawn = grouped.drawn(item.equal, dice)
+            both = np.concatenate([drawn, drawn[:, ::-1]])
+            yield _drawn(planes, codes, both, {"of_pairs": 2 * grouped.pairs, "equal": number})
+
+
+def _drawn(planes: Planes, codes: list[Codes], pairs: I64, facts: dict[str, Any]) -> TaskResult:
+    words = comparisons.words_of(codes, planes.layout, pairs, planes.view.nulls_equal)
     words, counts = np.unique(words, axis=0, return_counts=True)
     masks = comparisons.evidence(words, planes.layout, planes.space)
-    yield TaskResult({}, {"masks": masks, "counts": counts})
+    return TaskResult(facts, {"masks": masks, "counts": counts})
 
 
 def inside(item: Inside) -> Iterator[TaskResult]:

@@ -355,6 +355,7 @@ class Overlap(CodeRange):
     runs in a range of codes."""
 
     columns: int
+    most: int  # a value that more cells of a column have does not count in it
     cells: tuple[RowValues, ...] = ()
     runs: tuple[ValueRun, ...] = ()
 
@@ -515,10 +516,11 @@ def count_tuples(item: CountTuples) -> Iterator[TaskResult]:
 
 def overlap(item: Overlap) -> Iterator[TaskResult]:
     """``common[a, b]`` sums over all values how often each occurs in both columns (the smaller of
-    the two numbers). The diagonal has the number of values of each column."""
+    the two numbers). The diagonal has the number of values of each column. Neither has a column's
+    value that most of its cells have."""
     entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
     common = np.zeros((item.columns, item.columns), np.int64)
-    values.in_common(entries, common)
+    values.in_common(entries, item.most, common)
     yield TaskResult({}, {"common": common})
 
 

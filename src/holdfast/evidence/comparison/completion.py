@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from holdfast.cover.counts import EvidenceCounts
+from holdfast.cover.counts import EvidenceCounts, SampledPairs
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.comparison import regions
@@ -104,7 +104,7 @@ def complete(
     return Completed(state.evidence, state.cover, state.round, state.sampled)
 
 
-def drawn(scope: Scope) -> EvidenceCounts:
+def drawn(scope: Scope) -> tuple[SampledPairs, ...]:
     """The evidence of a few random pairs, always the same ones of the same rows."""
     with coded(scope) as planes:
         [results] = scope.runner.run([_drawing(planes)])
@@ -268,7 +268,7 @@ class _State:
             bitsets.empty(atoms)
         ]  # sets that no pair satisfies, or only known ones do
         none = EvidenceCounts.none(atoms)
-        self.sampled = Sampled(none.masks, none.counts, scope.rows, none)
+        self.sampled = Sampled(none.masks, none.counts, scope.rows)
         self.round = 0
 
     def begin(self, sample: bool) -> None:
@@ -429,12 +429,15 @@ def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
 
 def _drawing(planes: Planes) -> Call:
     """A call that draws a few pairs."""
-    return tasks.draw, tasks.Draw(planes, thresholds.current.drawn_pairs, _SEED)
+    limits = thresholds.current
+    return tasks.draw, tasks.Draw(planes, limits.drawn_pairs, limits.drawn_equal_pairs, _SEED)
 
 
-def _drawn(results: list[TaskResult]) -> EvidenceCounts:
-    [result] = results
-    return EvidenceCounts(result.arrays["masks"], result.arrays["counts"])
+def _drawn(results: list[TaskResult]) -> tuple[SampledPairs, ...]:
+    return tuple(
+        SampledPairs(EvidenceCounts(each.arrays["masks"], each.arrays["counts"]), **each.facts)
+        for each in results
+    )
 
 
 def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:

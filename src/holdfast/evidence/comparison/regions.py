@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.cover.counts import EvidenceCounts
+from holdfast.cover.counts import SampledPairs
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.model import thresholds
@@ -35,7 +35,7 @@ class Sampled:
     masks: U64
     counts: I64
     rows: int
-    drawn: EvidenceCounts
+    drawn: tuple[SampledPairs, ...] = ()
 
     @property
     def words(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -88,8 +88,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
         if rule.is_within_a_row:
             return SingleRows(rule.table, row_rule(rule, columns))
         space, names = space_of(rule, columns), columns.names
-        without_one = tuple(_without_one(rule, space, names))
-        return RowPairs(rule.table, space, atoms_of(rule, space, names), without_one)
+        return RowPairs(rule.table, space, atoms_of(rule, space, names), _tries(rule, space, names))
 
     def counted_error(self, state: TableState, rule: DenialConstraint) -> float | None:
         """The share of the ordered pairs that satisfy all predicates: a row that violates a rule
@@ -245,6 +244,24 @@ def _without_one(
         for left_out in range(len(rule.predicates))
         for fewer in [rule.predicates[:left_out] + rule.predicates[left_out + 1 :]]
     ]
+
+
+def _tries(
+    rule: DenialConstraint, space: Space, names: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
+    """Sets of atoms, one of which a pair satisfies that could have broken a rule: cells that it
+    compares by equality are equal, and those that it compares by order are less or more."""
+    atoms: dict[int, set[int]] = {}
+    for atom in atoms_of(rule, space, names):
+        atoms.setdefault(space.comparison_of[atom], set()).add(atom)
+    ways: list[list[tuple[int, ...]]] = []
+    for comparison, shown in atoms.items():
+        first, equal = space.first[comparison], space.agreeing(comparison)
+        if shown == {*equal}:
+            ways.append([equal])
+        elif not shown.isdisjoint(equal):
+            ways.append([(first, first + 2), (first + 1, first + 2)])
+    return tuple(tuple(sorted(chain(*each))) for each in product(*ways))
 
 
 def _in_order(predicate: Predicate) -> Predicate:

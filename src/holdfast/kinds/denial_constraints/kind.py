@@ -20,7 +20,7 @@ from holdfast.screen.page import FEW
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from holdfast.cover.counts import EvidenceCounts
+    from holdfast.cover.counts import EvidenceCounts, SampledPairs
     from holdfast.evidence.pairs import Need
     from holdfast.kernels.bitsets import Masks
     from holdfast.kinds.denial_constraints.examine import DenialExaminer
@@ -122,6 +122,11 @@ class DenialConstraints(Kind):
 
             return load_sampled(stored.store, files[SAMPLED], space.atoms)
 
+        def equal() -> list[SampledPairs]:
+            from holdfast.evidence.storage import EQUAL, load_equal
+
+            return load_equal(stored.store, files[EQUAL], space.atoms)
+
         sets = stored.file("sets", SPACE)
         return Denials(
             sets,
@@ -130,6 +135,7 @@ class DenialConstraints(Kind):
             stored.columns,
             counts if "agree" in files else None,
             sampled if "sampled" in files else None,
+            equal if "equal" in files else None,
         )
 
     def within(self, sets: pa.Table, table: TableSnapshot) -> Denials:
@@ -223,15 +229,21 @@ class DenialConstraints(Kind):
         denials: Denials | None = table.found.get(self.name)
         if denials is None:
             return
+        from holdfast.kinds.denial_constraints.rank import that_matter
+
         part = DenialList()
-        heading = part.heading(len(denials)) + ("; those that matter:" if ranking else "")
+        first = that_matter(ranking)[:FEW]
+        heading = part.heading(len(denials))
+        if ranking:
+            heading += "; those that matter:" if first else ", none of which matters"
         page.line(heading + part.limited(table, snapshot.options), "", 2)
-        if ranking and denials.counts is None and denials.sampled is not None:
-            pairs = f"{denials.sampled.pairs:,} sampled pairs"
-            page.line(f"how near rows come to breaking them is estimated from {pairs}", "dim", 4)
-        for each in ranking[:FEW]:
-            part.line(page, each.constraint, broke(each))  # type: ignore[arg-type]
-        page.rest(len(denials) - len(ranking[:FEW]))
+        for each in first:
+            part.line(page, each.constraint, broke(each), table)  # type: ignore[arg-type]
+        if by_chance := sum(each.by_chance for each in ranking):
+            looked_at = "all" if by_chance == len(denials) else f"{by_chance:,}"
+            of = "" if len(ranking) == len(denials) else f" of {len(ranking):,} that were looked at"
+            page.line(f"{looked_at}{of} may well hold by chance", "dim", 4)
+        page.rest(len(denials) - len(first))
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

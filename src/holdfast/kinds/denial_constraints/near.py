@@ -53,7 +53,7 @@ def near_form(
     if isinstance(form, SingleRows):
         return form
     order = order_of(rule, tables[rule.table])
-    return OrderedRows(form.table, form.space, form.atoms, form.without_one, order=order)  # type: ignore[attr-defined]
+    return OrderedRows(form.table, form.space, form.atoms, form.tries, order=order)  # type: ignore[attr-defined]
 
 
 def is_looked_for(rule: DenialConstraint) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,10 @@ from holdfast.model.denial_constraints import FORMS, DenialConstraint
 from holdfast.model.errors import MissingFileError
 
 if TYPE_CHECKING:
-    from holdfast.cover.counts import EvidenceCounts
+    from holdfast.cover.counts import EvidenceCounts, SampledPairs
     from holdfast.kernels.bitsets import Masks
+
+T = TypeVar("T")
 
 
 class Denials(ConstraintSequence[DenialConstraint]):
@@ -33,9 +35,10 @@ class Denials(ConstraintSequence[DenialConstraint]):
         names: Sequence[str],
         counts: Callable[[], EvidenceCounts] | None = None,
         sampled: Callable[[], EvidenceCounts] | None = None,
+        equal: Callable[[], list[SampledPairs]] | None = None,
     ) -> None:
         self._kept, self._space, self._table, self._names = kept, space, table, names
-        self._counts, self._sampled = counts, sampled
+        self._counts, self._sampled, self._equal = counts, sampled, equal
 
     @property
     def space(self) -> Space:
@@ -51,6 +54,11 @@ class Denials(ConstraintSequence[DenialConstraint]):
     def sampled(self) -> EvidenceCounts | None:
         """How many of a few random pairs show each evidence, where pairs are not counted."""
         return _read(self._sampled)
+
+    @cached_property
+    def equal(self) -> list[SampledPairs] | None:
+        """A few random pairs that are equal in one comparison, where pairs are not counted."""
+        return _read(self._equal)
 
     @cached_property
     def _reported(self) -> tuple[Masks, NDArray[np.float64]]:
@@ -91,11 +99,15 @@ class Denials(ConstraintSequence[DenialConstraint]):
 
     def besides(self, forms: Sequence[str]) -> Sequence[DenialConstraint]:
         """Those that have none of these forms."""
+        return self.of_forms([form for form in FORMS if form not in forms])
+
+    def of_forms(self, forms: Sequence[str]) -> Sequence[DenialConstraint]:
+        """Those that have one of these forms."""
         from holdfast.kinds.denial_constraints.ordering import forms as forms_of
 
         masks, errors = self._reported
-        others = ~np.isin(forms_of(masks, self._space), [FORMS.index(form) for form in forms])
-        return _Some(self, masks[others], errors[others])
+        some = np.isin(forms_of(masks, self._space), [FORMS.index(form) for form in forms])
+        return _Some(self, masks[some], errors[some])
 
     def without(self, others: Denials) -> tuple[DenialConstraint, ...]:
         """Those that hold, and are not among the others that do; in the same order."""
@@ -106,9 +118,9 @@ class Denials(ConstraintSequence[DenialConstraint]):
         return tuple(self._constraints(masks[new], errors[new]))
 
 
-def _read(counts: Callable[[], EvidenceCounts] | None) -> EvidenceCounts | None:
+def _read(read: Callable[[], T] | None) -> T | None:
     try:
-        return None if counts is None else counts()
+        return None if read is None else read()
     except MissingFileError:
         return None
 
@@ -118,7 +130,13 @@ class _Some(Denials):
 
     def __init__(self, whole: Denials, masks: Masks, errors: NDArray[np.float64]) -> None:
         super().__init__(
-            whole._kept, whole._space, whole._table, whole._names, whole._counts, whole._sampled
+            whole._kept,
+            whole._space,
+            whole._table,
+            whole._names,
+            whole._counts,
+            whole._sampled,
+            whole._equal,
         )
         self._some = masks, errors
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.kinds.parts import TablePart
-from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.denial_constraints import COMPATIBLE, DenialConstraint
+from holdfast.model.names import quoted
 from holdfast.model.options import Settings
 from holdfast.model.records import JsonObject
 from holdfast.screen.text import plain
@@ -24,6 +25,30 @@ WRAP_AFTER = " and "
 
 _ELSEWHERE = {"keys": ("key", "key", "keys"), "fds": ("fd", "dependency", "dependencies")}
 """Kinds that list constraints of a form themselves; how people name one of them, and several."""
+
+
+def sentence(rule: DenialConstraint, table: TableSnapshot | None) -> str | None:
+    """An order rule in words: where one of two columns always has its lowest value, that is what
+    it says, and not that one rises with the other."""
+    return (never_both(rule, table) if table is not None else None) or rule.sentence
+
+
+def never_both(rule: DenialConstraint, table: TableSnapshot) -> str | None:
+    """What a rule says that forbids two columns to rise together, if in each row one of the two has
+    its lowest value.
+
+    If a row had neither, all rows with the lowest value of one would have a higher one of the
+    other, so that the two lots would be different rows, and fewer than there are rows."""
+    order = rule.order_rule
+    if rule.form != "order" or order is None or not order.falling or order.strength != COMPATIBLE:
+        return None
+    facts = {each.name: each for each in table.facts}
+    sides = [facts.get(column) for column in (order.lhs, order.rhs)]
+    lowest = [None if each is None else each.at_minimum for each in sides]
+    if None in lowest or sum(number or 0 for number in lowest) < table.rows:
+        return None
+    above = [f"{quoted(each.name)} above {each.minimum}" for each in sides if each is not None]
+    return f"never both {above[0]} and {above[1]}"
 
 
 class DenialList(TablePart):
@@ -82,17 +107,19 @@ class DenialList(TablePart):
                 heading += f" (--all shows {'it' if len(denials) == 1 else 'them'})"
         page.line(heading + self.limited(table, options), "", 2)
         for each in shown[: page.limit]:
-            self.line(page, each)
+            self.line(page, each, "", table)
         page.more(len(shown), 4)
 
-    def line(self, page: Page, each: DenialConstraint, note: str = "") -> None:
+    def line(
+        self, page: Page, each: DenialConstraint, note: str = "", table: TableSnapshot | None = None
+    ) -> None:
         """A rule in words, where there are some, above how it is written."""
         style = "" if each.error else "green"
         body = plain(each.body)
         if each.error:
             what = "rows" if each.is_within_a_row else "ordered row pairs"
             body += f"  (violated by {each.error:.3g} of the {what})"
-        words = each.sentence if each.predicates else "there are no two rows"
+        words = sentence(each, table) if each.predicates else "there are no two rows"
         if words is None:
             page.line(body + note, style, 4, wrap_after=WRAP_AFTER)
         else:

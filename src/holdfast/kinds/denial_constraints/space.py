@@ -104,6 +104,8 @@ def shares(common: NDArray[np.int64]) -> dict[tuple[int, int], float]:
     that of the larger ones, over all values of both. Nulls are no values.
 
     ``common`` has the sums of the smaller counts, on the diagonal the number of a column's values.
+    A value that most rows have in a column is not counted there: two columns that are mostly 0 have
+    little to do with each other.
 
     >>> shares(np.array([[4, 1], [1, 6]]))
     {(0, 1): 0.1111111111111111}
@@ -159,7 +161,7 @@ def _common(run: Run, table: Table) -> NDArray[np.int64]:
         root, view = run.store.path, table.view(run.store.path, run.options)
         cells = RowValues(view, table.columns.schema, attributes, nulls=False)
         count = parts(run.runner, view)
-        whole = Overlap(root, 0, CODES, len(attributes), (cells,))
+        whole = Overlap(root, 0, CODES, len(attributes), table.rows // 2, (cells,))
         if count == 1:
             return _summed(run, [(overlap, whole)])
         writing: list[Call] = [

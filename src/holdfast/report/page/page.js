@@ -264,6 +264,7 @@
       entry.sentence && h("div", {class: "rule"}, entry.text),
       entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the ${entry.within_a_row ? "rows" : "pairs of rows"}.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
       entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.${entry.rank.stability ? ` ${capital(entry.rank.stability)}.` : ""}`,
+        entry.rank.by_chance && " It may well hold by chance.",
         entry.rank.implied_by && [" Follows from ", entry.rank.implied_by.map((text, at) => [at ? ", " : "", h("code", {}, text)]), "."]),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
       entry.witness && [h("h3", {}, "Two rows that agree here"), rowsTable(entry.witness, entry.columns, table)],

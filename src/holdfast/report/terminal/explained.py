@@ -106,9 +106,10 @@ def _numbers(explained: Explanation) -> Iterator[str]:
     violations, rows = explained.violations, count(explained.rows, "row")
     if explained.holds:
         if violations.tested is not None:
-            what = "row pair" if violations.of_pairs is not None else "row"
-            nearly = "come near to violating it" if violations.of_pairs is not None else "try it"
-            yield f"tested by {count(violations.tested, what)} that {nearly}"
+            nouns = ("row", "rows")
+            if violations.of_pairs is not None:
+                nouns = ("pair of rows", "pairs of rows")
+            yield f"{count(violations.tested, *nouns)} could have broken it"
         return
     if violations.rows is None:
         yield "too many pairs would have to be compared to count what violates it"
