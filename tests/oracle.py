@@ -642,7 +642,7 @@ def nearness(
         return removal, 0.0
     pdep = sum(Fraction(c * c, sizes[x]) for (x, _), c in pairs.items()) / n
     mu = 1 - (1 - pdep) / chance * Fraction(n - 1, n - len(sizes))
-    return removal, round(max(0.0, float(mu)), 6)
+    return removal, math.floor(max(mu, 0) * 10**6 + Fraction(501, 1000)) / 10**6
 
 
 def near_rules(

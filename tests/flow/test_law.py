@@ -84,7 +84,7 @@ def keep(
         if INTERPRETED:
             # Constants of compiled kernels; here they can be so low that groups split deeply.
             patch.setattr(search, "_SMALL", data.draw(st.sampled_from([32, 2])))
-            patch.setattr(search, "_SHOWN_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
+            patch.setattr(search, "_PAIRS_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
         shop = Shop(Path(path) / "p", columns, rows, options, tasks)
         shop.assert_exact(rows)
         for _ in range(steps):

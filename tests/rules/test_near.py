@@ -16,7 +16,7 @@ from holdfast.flow.near import forms_of
 from holdfast.model import limits
 from holdfast.model.constraints import Key
 from holdfast.model.grammar import parse
-from holdfast.model.near import NearBounds, NearRule, Suspects
+from holdfast.model.near import NearBounds, NearRule, Suspects, strength
 from holdfast.model.options import Options
 from holdfast.rules.near import Exact, measured, near_rules
 from holdfast.rules.suspects import suspected
@@ -52,6 +52,12 @@ def dirty_tables(draw: st.DrawFn) -> Rows:
                 row[place] = random.choice([None, random.randrange(9)])
         rows.append(tuple(row))
     return rows
+
+
+def test_a_strength_half_way_between_two_is_the_larger_one() -> None:
+    """Whatever is lost where fractions of rows are added up."""
+    for lost in (0.0, 1e-9):
+        assert strength(46, 6, 36.34 - lost, 276) == 0.728313
 
 
 BOUNDS = st.builds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -301,7 +302,9 @@ def strength(rows: int, groups: int, explained: float, squares: int) -> float:
     if repeated <= 0 or chance <= 0:
         return 0.0
     unexplained = (rows - explained) / rows
-    return round(max(0.0, 1 - unexplained / chance * (rows - 1) / repeated), 6)
+    exactly = max(0.0, 1 - unexplained / chance * (rows - 1) / repeated)
+    # Halves are rounded up although what is explained may be counted as a little less.
+    return math.floor(exactly * 1e6 + 0.501) / 1e6
 
 
 def has_suspects(rule: Constraint) -> bool:

@@ -22,7 +22,7 @@ from holdfast.kernels.explained import FRACTION
 from holdfast.model import thresholds
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
 from holdfast.model.limits import OutOfTime
-from holdfast.model.near import NearBounds, NearRule, sides_of
+from holdfast.model.near import NearBounds, NearRule, sides_of, strength
 from holdfast.rules.near_estimate import Drawing, Estimate, Lhs, drawn
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
@@ -396,14 +396,12 @@ class _NearSearch:
         rule = FunctionalDependency(
             self._table.name, self._names(lhs), self._table.columns.names[rhs]
         )
-        repeated, chance = self._rows - self._groupings[lhs].groups, self._disagreement(rhs)
-        strength = 0.0
-        if repeated and chance:
-            unexplained = (self._rows - whole - fraction / (1 << FRACTION)) / self._rows
-            strength = 1 - unexplained / chance * (self._rows - 1) / repeated
+        groups, squares = self._groupings[lhs].groups, self._squares[rhs]
+        explained = whole + fraction / (1 << FRACTION)
         return NearRule(
-            rule, rule.table, self._rows - majority, self._rows, round(max(0.0, strength), 6)
-        )
+            rule, rule.table, self._rows - majority, self._rows,
+            strength(self._rows, groups, explained, squares),
+        )  # fmt: skip
 
     def _key_of(self, lhs: Lhs) -> Key:
         return Key(self._table.name, self._names(lhs))
