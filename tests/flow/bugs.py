@@ -28,8 +28,10 @@ from holdfast.kernels import index, values
 from holdfast.kernels.tuples import MAJORITY
 from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.model.near import NearBounds
+from holdfast.rules import orders, single_rows
+from holdfast.rules.orders import OrderedRows
 from holdfast.rules.tuples import TupleCounts
-from holdfast.table.change import RowChange
+from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import evidence as evidence_tasks
@@ -394,6 +396,28 @@ def near_rules_leave_as_soon_as_they_fail(patch: Patch) -> None:
     patch.setattr(NearBounds, "twice", lambda bounds: bounds)
 
 
+def order_rules_are_not_counted_again(patch: Patch) -> None:
+    patch.setattr(OrderedRows, "change", lambda _run, _forms, _changes, before: [*before])
+
+
+def order_rules_forget_their_groups(patch: Patch) -> None:
+    right = orders.counted
+
+    def among_all(run: Any, table: Table, asked: Any) -> Any:
+        return right(run, table, [replace(each, within=None) for each in asked])
+
+    patch.setattr(orders, "counted", among_all)
+
+
+def deleted_rows_still_break_rules_about_rows(patch: Patch) -> None:
+    right = single_rows._tests
+
+    def only_new(run: Any, rows: TableRows, *given: Any) -> Any:
+        return right(run, rows, *given) if rows.weight > 0 else []
+
+    patch.setattr(single_rows, "_tests", only_new)
+
+
 OF_NEAR: tuple[Bug, ...] = (
     deleted_rows_still_break_near_rules,
     majorities_stay_as_they_were,
@@ -402,6 +426,11 @@ OF_NEAR: tuple[Bug, ...] = (
     lists_of_tables_that_refer_to_changed_ones_stay,
     what_a_referenced_table_breaks_is_not_watched,
     near_rules_leave_as_soon_as_they_fail,
+)
+OF_NEAR_DENIALS: tuple[Bug, ...] = (
+    order_rules_are_not_counted_again,
+    order_rules_forget_their_groups,
+    deleted_rows_still_break_rules_about_rows,
 )
 OF_COUNTS: tuple[Bug, ...] = (
     counts_take_nothing_away,

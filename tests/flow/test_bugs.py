@@ -13,7 +13,7 @@ import pytest
 
 from tests.flow import bugs, test_planted
 from tests.flow.bugs import Bug
-from tests.rules import test_near_foreign
+from tests.rules import test_near_denials, test_near_foreign
 
 TABLES = 120
 """How many tables of the law a bug may pass through. Most are noticed by the first few, and three
@@ -24,6 +24,7 @@ LAWS: dict[Callable[[Path, int], None], tuple[Bug, ...]] = {
     test_planted.test_denial_constraints: bugs.OF_DENIAL_CONSTRAINTS,
     test_planted.test_inclusion_dependencies: bugs.OF_VALUES,
     test_near_foreign.near_rules_of_two_tables: bugs.OF_NEAR,
+    test_near_denials.near_denials: bugs.OF_NEAR_DENIALS,
 }
 
 

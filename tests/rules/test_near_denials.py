@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels.orders import order_counts
+from holdfast.kinds.denial_constraints import near
 from holdfast.kinds.ranking import ranked
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
-from holdfast.model.near import NearBounds, NearRule
+from holdfast.model.limits import OutOfTime
+from holdfast.model.near import NearBounds, NearList, NearRule
 from holdfast.model.options import Options
 from holdfast.report.snapshot import snapshot
 from tests import oracle
@@ -35,21 +37,21 @@ def options(**given: Any) -> Options:
     return Options(kinds=("dcs",), **bounds, **given)
 
 
+def near_of(kept: Tables | Shop) -> NearList:
+    listed = kept.store.read().table("t").near
+    assert listed is not None
+    return listed
+
+
 def near_list(kept: Tables | Shop) -> tuple[NearRule, ...]:
-    near = kept.store.read().table("t").near
-    assert near is not None
-    return near.rules
+    return near_of(kept).rules
 
 
-@st.composite
-def tables(draw: st.DrawFn, least: int = 30) -> Rows:
+def some_rows(random: Random, least: int = 30) -> Rows:
     """Rows in which c1 rises with c0 within c2, and c0 is at most c1, but for a few cells."""
-    random = Random(draw(st.integers(0, 1 << 30)))
-    size = draw(st.integers(least, least + 25))
-    wrong = draw(st.sampled_from([0, 0.05, 0.15]))
-    spread = draw(st.sampled_from([4, 12]))
+    wrong, spread = random.choice([0, 0.05, 0.15]), random.choice([4, 12])
     rows: Rows = []
-    for _ in range(size):
+    for _ in range(least + random.randrange(25)):
         one, group = random.randrange(spread), random.randrange(2)
         row: list[int | None] = [one, one + random.randrange(2) + 3 * group, group]
         if group and spread == 12:
@@ -59,6 +61,9 @@ def tables(draw: st.DrawFn, least: int = 30) -> Rows:
                 row[place] = random.choice([None, random.randrange(25)])
         rows.append(tuple(row))
     return rows
+
+
+SEEDS = st.integers(0, 1 << 30)
 
 
 def nearness(
@@ -174,9 +179,10 @@ def test_removal_is_the_least_number_of_rows() -> None:
         assert nearness(rows, 0, 1, False, None, "equal")[0] == least
 
 
-@given(tables(), st.sampled_from(["equal", "unequal"]))
+@given(SEEDS, st.sampled_from(["equal", "unequal"]))
 @settings(max_examples=examples(40))
-def test_near_denials_are_those_of_the_definitions(rows: Rows, nulls: str) -> None:
+def test_near_denials_are_those_of_the_definitions(seed: int, nulls: str) -> None:
+    rows = some_rows(Random(seed))
     with folder() as path:
         asked = options(nulls=nulls, cross_columns=0.0)
         shop = Shop(Path(path), COLUMNS, rows, asked)
@@ -195,33 +201,29 @@ def shop_rules(shop: Shop) -> Any:
 
 
 @law(15)
-@given(
-    data=st.data(),
-    nulls=st.sampled_from(["equal", "unequal"]),
-    limits=LIMITS,
-    tasks=st.integers(1, 3),
-)
-def test_kept_near_denials_are_those_of_the_rows(
-    data: st.DataObject, nulls: str, limits: dict[str, Any], tasks: int
-) -> None:
-    rows = data.draw(tables())
+@given(seed=SEEDS, limits=LIMITS)
+def test_kept_near_denials_are_those_of_the_rows(seed: int, limits: dict[str, Any]) -> None:
     with folder() as path, small_limits(**limits):
-        asked = options(nulls=nulls, cross_columns=0.0)
-        kept = Tables(Path(path), {"t": rows}, asked, tasks)
-        for _ in range(data.draw(st.integers(1, 4))):
-            rows = [*kept.rows["t"]]
-            gone = data.draw(st.lists(st.sampled_from(rows), max_size=4, unique_by=id))
-            remaining = [*rows]
-            for row in gone:
-                remaining.remove(row)
-            new = data.draw(tables(1))[: data.draw(st.integers(0, 4))]
-            if not gone and not new:
-                continue
-            kept.apply("t", [*remaining, *new], inserts=new, deletes=gone)
-            for near in near_list(kept):
-                assert isinstance(near.rule, DenialConstraint)
-                assert near.removal == removal_of(near.rule, kept.rows["t"], nulls), near
-                assert near.of_rows == len(kept.rows["t"])
+        near_denials(Path(path), seed)
+
+
+def near_denials(path: Path, seed: int) -> None:
+    """One table under a few batches."""
+    random = Random(seed)
+    nulls = random.choice(["equal", "unequal"])
+    asked = options(nulls=nulls, cross_columns=0.0)
+    kept = Tables(path / "p", {"t": some_rows(random)}, asked, random.randint(1, 3))
+    for _ in range(random.randint(1, 4)):
+        old, new = kept.rows["t"], some_rows(random, 1)[: random.randrange(5)]
+        gone = {*random.sample(range(len(old)), random.randrange(5))}
+        if not gone and not new:
+            continue
+        left = [row for place, row in enumerate(old) if place not in gone]
+        kept.apply("t", [*left, *new], inserts=new, deletes=[old[place] for place in gone])
+        for each in near_list(kept):
+            assert isinstance(each.rule, DenialConstraint)
+            assert each.removal == removal_of(each.rule, kept.rows["t"], nulls), each
+            assert each.of_rows == len(kept.rows["t"])
 
 
 def removal_of(rule: DenialConstraint, rows: Rows, nulls: str) -> int:
@@ -247,8 +249,8 @@ def test_a_rule_that_a_few_rows_break_is_near_until_they_are_gone(kept: Tables) 
     assert near_list(kept) == ()
     changes = kept.apply("t", inserts=[(500, 3, 1)])
     assert "t: not (t.c0 > t.c1)" in {each.rule for each in changes.near}
-    [near] = [each for each in near_list(kept) if str(each.rule) == "t: not (t.c0 > t.c1)"]
-    assert (near.removal, near.sentence) == (1, "1 row of 301 would have to go")
+    [listed] = [each for each in near_list(kept) if str(each.rule) == "t: not (t.c0 > t.c1)"]
+    assert (listed.removal, listed.sentence) == (1, "1 row of 301 would have to go")
     last = kept.apply("t", deletes=[(500, 3, 1)])
     assert all(each.after is not None and each.after.holds for each in last.near)
 
@@ -266,8 +268,8 @@ def test_planted_rules_are_found_and_verified(tmp_path: Path) -> None:
         dirty[place] = (end, start, group, number)
     for name, rows in (("clean", clean), ("dirty", dirty)):
         shop = Shop(tmp_path / name, 4, rows, Options(kinds=("dcs",), max_predicates=2))
-        near = {str(each.rule): each.removal for each in near_list(shop)}
-        assert near == ({} if name == "clean" else {"t: not (t.c0 >= t.c1)": 9})
+        listed = {str(each.rule): each.removal for each in near_list(shop)}
+        assert listed == ({} if name == "clean" else {"t: not (t.c0 >= t.c1)": 9})
         assert shop.verify().equal
 
 
@@ -284,3 +286,17 @@ def test_what_follows_from_a_near_rule_says_so(tmp_path: Path) -> None:
     assert [each for each in ranking if each.implied_by] == ranking[-len(following) :]
     for each in following:
         assert "t.c0 < s.c0 and t.c1 > s.c1 and t.c2" in str(each.constraint)
+
+
+def test_what_there_is_no_time_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: Rows = [(k // 2, k // 3, 0) for k in range(300)]
+    asked = Options(kinds=("dcs",), time_budget=3_600.0)
+    assert near_of(Shop(tmp_path / "on", COLUMNS, rows, asked)).left_out == ()
+
+    def late(*_given: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(near, "drawn_pairs", late)
+    left = near_of(Shop(tmp_path / "late", COLUMNS, rows, asked))
+    assert (left.rules, left.left_out) == ((), ("denial constraints",))
+    assert left.to_dict()["left_out"] == ["denial constraints"]

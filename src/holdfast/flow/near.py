@@ -20,6 +20,7 @@ from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
+from holdfast.model.limits import OutOfTime
 from holdfast.model.near import KEPT, NearBounds, NearList, NearRule, has_suspects
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -69,9 +70,13 @@ def found(run: Run, state: TableState, now: Snapshot) -> NearSearchResult:
     if any(looked_for):
         result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
         wanted += [each for each in result.rules if looked_for[each.strength is None]]
+    left_out = []
     for kind in registry.named(run.options.kinds):
-        wanted += kind.nearly_in_rows(run, state, bounds)
-    return replace(result, rules=wanted)
+        try:
+            wanted += kind.nearly_in_rows(run.bounded(), state, bounds)
+        except OutOfTime:
+            left_out.append(kind.nouns[1])
+    return replace(result, rules=wanted, left_out=tuple(left_out))
 
 
 def _best_key(now: Snapshot, name: str) -> float:
@@ -128,6 +133,7 @@ def listed(
             len(best) - len(kept),
             dismissed,
             _watched(base, now, name),
+            result.left_out,
         )
     return lists
 

@@ -207,8 +207,9 @@ class Kind(ABC):
         state: TableState,  # noqa: ARG002
         bounds: NearBounds,  # noqa: ARG002
     ) -> list[NearRule]:
-        """Its constraints about a table that nearly hold, where rows have to be counted to tell;
-        those of keys and dependencies are looked for together (:mod:`holdfast.rules.near`)."""
+        """Its constraints about a table that nearly hold, where rows have to be counted to tell, in
+        the time that there is; those of keys and dependencies are looked for together
+        (:mod:`holdfast.rules.near`)."""
         return []
 
     def bounds_removal(self, rule: Any) -> bool:  # noqa: ARG002

@@ -192,7 +192,10 @@ class NearList(Serializable):
     watched: tuple[str, ...] = ()
     """Rules that held and matter: where a few rows break one, it is listed from then on."""
 
-    FORM = (("rules", "listed"), "since", "columns", ("more", "unlisted"), "dismissed")
+    left_out: tuple[str, ...] = field(default=(), metadata=ADDED)
+    """The kinds of rules that there was no time to look for, as people name them."""
+
+    FORM = (("rules", "listed"), "since", "columns", ("more", "unlisted"), "dismissed", "left_out")
 
     @property
     def near(self) -> tuple[NearRule, ...]:

@@ -61,6 +61,7 @@ class NearSearchResult:
 
     rules: Sequence[NearRule]
     complete_up_to: int
+    left_out: tuple[str, ...] = ()  # kinds of other rules that there was no time for
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from holdfast.kinds.denial_constraints.predicates import atoms_of, is_said
 from holdfast.kinds.denial_constraints.show import SPACE
 from holdfast.model.comparisons import FIRST, ORDER, Comparison, Space
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
-from holdfast.model.limits import OutOfTime
 from holdfast.model.near import NearBounds, NearRule
 from holdfast.rules.orders import (
     MOST_ROWS,
@@ -80,12 +79,8 @@ def near_rules(
     evidence, rows = state.evidence.get(SPACE), state.table.rows
     if evidence is None or rows < bounds.repeated_rows:
         return []
-    search = _Search(run.bounded(), state, evidence.space, evidence.covers.keys.minimal, examiner)
-    try:
-        return [*search.of_single_rows(bounds), *search.of_orders(bounds)]
-    except OutOfTime:
-        run.progress("near", complete_up_to=0)
-        return []
+    search = _Search(run, state, evidence.space, evidence.covers.keys.minimal, examiner)
+    return [*search.of_single_rows(bounds), *search.of_orders(bounds)]
 
 
 class _Search:

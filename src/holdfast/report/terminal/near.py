@@ -34,6 +34,8 @@ def near_rules(page: Page, path: str, table: TableSnapshot, *, asked: bool = Fal
         page.line(
             f"looked for in version {listed.since}{sides if listed.columns else ''}", "dim", 2
         )
+        for kind in listed.left_out:
+            page.line(f"{kind} were left out: there was no time for them", "yellow", 2)
         for rule in listed.dismissed:
             page.line(f"dismissed: {plain(rule)}", "dim", 2)
     if near:
