@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast.export.files import Exported
-from holdfast.input.sources import Source
+from holdfast.input.sources import Source, files_in, local_file
 from holdfast.input.validation import (
     batch_by_table,
     change_rows,
@@ -226,6 +226,7 @@ class Profile:
         op_column: str | None = None,
         op: Mapping[str, str | Sequence[str]] | None = None,
         order: Sequence[str] = (),
+        debezium: bool | Mapping[str, str] = False,
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -263,6 +264,7 @@ class Profile:
         op_column: str | None = None,
         op: Mapping[str, str | Sequence[str]] | None = None,
         order: Sequence[str] = (),
+        debezium: bool | Mapping[str, str] = False,
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -285,6 +287,8 @@ class Profile:
         "update": "U", "delete": "D"}``). With a ``row_key`` the last change of each key counts, in
         the ``order`` of these columns, of the rows of a file, or of a table in memory; without one
         the rows that came and went are added up.
+        With ``debezium`` they are files of events in JSON; where no schema block explains how a
+        column is written, as in ``debezium={"amount": "base64:2"}``.
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
@@ -299,7 +303,7 @@ class Profile:
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
         folder = None if quarantine is None else _folder(quarantine)
-        changed = change_rows(changes, op_column, op, order)
+        changed = change_rows(changes, op_column, op, order, debezium)
         rows = (inserts, deletes, updates, upserts, snapshot, changed)
         batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
 
@@ -329,6 +333,7 @@ class Profile:
         op_column: str | None = None,
         op: Mapping[str, str | Sequence[str]] | None = None,
         order: Sequence[str] = (),
+        debezium: bool | Mapping[str, str] = False,
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
@@ -360,13 +365,14 @@ class Profile:
         op_column: str | None = None,
         op: Mapping[str, str | Sequence[str]] | None = None,
         order: Sequence[str] = (),
+        debezium: bool | Mapping[str, str] = False,
         if_exists: bool = False,
         allow_shrink: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
-        changed = change_rows(changes, op_column, op, order)
+        changed = change_rows(changes, op_column, op, order, debezium)
         rows = (inserts, deletes, updates, upserts, snapshot, changed)
         batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
         done = self._change(batch, batch_id, True, device)
@@ -604,7 +610,11 @@ class Profile:
                 **row_inputs[table],
                 changed=None
                 if each.changed is None
-                else self._change_input(each.changed, table, version.table(table)),
+                else self._change_input(
+                    self._of_events(each.changed, table, version.table(table), each.row_key),
+                    table,
+                    version.table(table),
+                ),
                 row_key=each.row_key,
                 if_exists=each.if_exists,
                 allow_shrink=each.allow_shrink,
@@ -1150,6 +1160,25 @@ class Profile:
                 self._opener = open_session
             self._session = self._opener()
         return self._session
+
+    def _of_events(
+        self, changes: ChangeRows, table: str, record: TableRecord, row_key: tuple[str, ...]
+    ) -> ChangeRows:
+        """Change rows, if need be from files of events."""
+        if changes.events is None:
+            return changes
+        from holdfast.feeds import events
+        from holdfast.feeds.contract import EventForm, Given
+        from holdfast.input.change_reading import no_changes
+        from holdfast.input.row_input import Columns
+
+        assert isinstance(changes.rows, Source)
+        files = [str(path) for path in files_in(local_file(changes.rows.path).absolute())]
+        columns = Columns.stored(record.columns)
+        form = EventForm(changes.events)
+        given = Given(table, columns, row_key, events=form, run=self._running().run)
+        found, _ = events.changes(files, [given], {})
+        return found[table] or no_changes(columns)
 
     def _change_input(self, changes: ChangeRows, table: str, record: TableRecord) -> ChangeInput:
         """Change rows to be read. Files that tasks can read are; Spark reads everything else, whose

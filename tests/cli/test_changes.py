@@ -53,6 +53,18 @@ def test_what_is_wrong_is_said(
     assert Profile.open(shop).snapshot().version == 1
 
 
+def test_events_of_debezium_in_a_file_are_applied(run: Run, shop: Path, tmp_path: Path) -> None:
+    after = {"id": 1, "customer": 7, "day": "2026-01-09", "first name": "Ann", "note": None}
+    value = {"before": None, "after": after, "op": "u", "source": {}}
+    (tmp_path / "events.jsonl").write_text(json.dumps({"key": {"id": 1}, "value": value}))
+    given = ("--table", "orders", "--changes", tmp_path / "events.jsonl", "--row-key", "id")
+    result = run("apply", shop, *given, "--debezium", "--format", "json")
+    assert result.code == 0, result.err
+    assert (json.loads(result.out)["updated"], json.loads(result.out)["rows"]) == (1, 4)
+    refused = run("apply", shop, *given, "--debezium", "--op-column", "op")
+    assert "leave out the rest" in refused.err
+
+
 def test_options_of_changes_need_changes(run: Run, shop: Path, tmp_path: Path) -> None:
     feed = write(tmp_path, "feed", FEED)
     result = run("apply", shop, "--table", "orders", "--inserts", feed, "--order", "id")

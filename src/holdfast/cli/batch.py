@@ -38,6 +38,19 @@ Order = Annotated[
     flag("--order", "The columns that give the order of changes, with commas.", "NAMES", _CHANGES),
 ]
 
+Debezium = Annotated[
+    bool, flag("--debezium", "They are events of Debezium, in JSON.", panel=_CHANGES)
+]
+Encodings = Annotated[
+    list[str] | None,
+    flag(
+        "--encoding-of",
+        "How values without a schema are written.",
+        "COLUMN=base64:2",
+        _CHANGES,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -68,6 +81,8 @@ class Batch:
     op_column: OpColumn = None
     op: Operations = None
     order: Order = None
+    debezium: Debezium = False
+    encoding_of: Encodings = None
     batch: Annotated[
         str | None,
         flag("--batch", "Several tables: a folder (TABLE/inserts.csv …) or a YAML file.", "PATH"),
@@ -137,9 +152,11 @@ class Batch:
             **reading.cells(),
         )
         op, order = operations(self.op), columns(self.order)
+        encodings = arguments.pairs(self.encoding_of, "--encoding-of")
+        debezium = encodings if self.debezium else False
         return {
             self.table: {
-                "changes": change_rows(source, self.op_column, op, order),
+                "changes": change_rows(source, self.op_column, op, order, debezium),
                 "row_key": self._row_key(),
                 "if_exists": self.if_exists,
             }
@@ -147,8 +164,12 @@ class Batch:
 
     def _expect_no_changes(self) -> None:
         for name, value in (
-            ("--op-column", self.op_column), ("--op", self.op), ("--order", self.order)
-        ):  # fmt: skip
+            ("--op-column", self.op_column),
+            ("--op", self.op),
+            ("--order", self.order),
+            ("--debezium", self.debezium or None),
+            ("--encoding-of", self.encoding_of),
+        ):
             if value is not None:
                 raise InputError(f"{name} is about --changes, which are not given")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import pyarrow as pa
 
 from holdfast.feeds.contract import Bounds, Feed, Position, Step
 from holdfast.feeds.followed import Followed
 from holdfast.flow.apply import Moved, apply_together
-from holdfast.input.change_reading import ChangeInput
+from holdfast.input.change_reading import ChangeInput, no_changes
 from holdfast.input.change_rows import ChangeRows
 from holdfast.input.row_input import Columns
 from holdfast.model.commits import Commit, FeedRecord, TableRecord
@@ -27,7 +25,7 @@ from holdfast.model.errors import (
 )
 from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
 from holdfast.model.progress import Progress
-from holdfast.runtime.runner import Parts, Runner
+from holdfast.runtime.runner import Runner
 from holdfast.store import Store
 from holdfast.table.batch import Batch
 
@@ -101,7 +99,7 @@ class Follower:
         first = followed.tables[0].table
         changes = {**step.others, **({first: step.changes} if step.changes is not None else {})}
         if not changes:
-            changes = {first: _nothing(version.table(first))}
+            changes = {first: no_changes(Columns.stored(version.table(first).columns))}
         keys = {each.table: each.row_key for each in followed.tables}
         return {
             table: Batch(
@@ -111,17 +109,6 @@ class Follower:
             )
             for table, rows in changes.items()
         }
-
-
-def _nothing(record: TableRecord) -> ChangeRows:
-    """No changes of a table."""
-    columns = Columns.stored(record.columns)
-    fields = zip(columns.names, columns.given.types, strict=True)
-    return ChangeRows(Parts(pa.schema(list(fields)), (), _no_rows), None)
-
-
-def _no_rows(_part: object) -> Iterator[pa.RecordBatch]:
-    return iter(())
 
 
 def _expect_same(followed: Followed, feed: Feed, before: FeedRecord | None, reset: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from holdfast.input.change_rows import CHANGE_TYPE, ORDERS, ChangeRows
 from holdfast.input.reading import segment_of, watched
 from holdfast.input.row_input import Columns, RowInput, fitted
-from holdfast.input.sources import Source, is_local, local_file
+from holdfast.input.sources import Source, files_in, is_local, local_file
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import BatchError, SchemaError, SourceError
 from holdfast.model.names import lacking
@@ -92,6 +92,16 @@ class ChangeInput:
         return ChangeInput.of_parts(replace(changes, order=times), rows, label, table)
 
 
+def no_changes(table: Columns) -> ChangeRows:
+    """Changes of a table where nothing changed."""
+    fields = zip(table.names, table.given.types, strict=True)
+    return ChangeRows(Parts(pa.schema(list(fields)), (), _no_rows), None)
+
+
+def _no_rows(_part: object) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
 def can_read(source: Source, stored: SourceRecord) -> bool:
     """Whether tasks can read a source by themselves: a file, or a folder of files, that is mounted
     where they run."""
@@ -106,14 +116,7 @@ def _paths(source: Source) -> list[Path]:
     path = local_file(source.path).absolute()
     if not path.exists():
         raise SourceError(f"{source.path}: no such file or folder")
-    if path.is_file():
-        return [path]
-    return sorted(
-        file
-        for file in path.rglob("*")
-        if file.is_file()
-        and not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
-    )
+    return files_in(path)
 
 
 def _files(source: Source, table: Columns) -> ChangeFiles:

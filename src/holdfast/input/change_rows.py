@@ -81,6 +81,9 @@ class ChangeRows:
     order: tuple[str, ...] = ()  # by default those of ORDERS that there are
     ignored: tuple[str, ...] = METADATA  # columns that are left out where the table lacks them
     replaces: bool = False  # all rows that were there before went: the table was truncated
+    events: Mapping[str, str] | None = None
+    """The rows are events of Debezium in files, and how the columns are written that no schema
+    block explains; None: they are change rows."""
 
 
 def ops_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, int]:

@@ -71,16 +71,24 @@ def change_rows(
     op_column: str | None,
     op: Mapping[str, str | Sequence[str]] | None,
     order: Sequence[str],
+    debezium: bool | Mapping[str, str] = False,
 ) -> ChangeRows | None:
     """Rows of changes, and what their columns mean."""
     from holdfast.input.change_rows import CHANGE_TYPE, USUAL, ChangeRows, ops_of
 
     told = op_column is not None or bool(op) or bool(order)
     if rows is None or isinstance(rows, ChangeRows):
-        if told:
+        if told or debezium:
             raise InputError("op_column, op and order are about changes; give these as rows")
         return rows
     given: Any = Source(os.fspath(rows)) if isinstance(rows, str | os.PathLike) else rows
+    if debezium or isinstance(debezium, Mapping):
+        if told:
+            raise InputError("events of Debezium say themselves what happened; leave out the rest")
+        if not isinstance(given, Source):
+            raise InputError("events of Debezium are read from files: give a path")
+        events = debezium if isinstance(debezium, Mapping) else {}
+        return ChangeRows(replace(given, format=given.format or "json"), events=events)
     by = (order,) if isinstance(order, str) else tuple(order)
     return ChangeRows(given, op_column or CHANGE_TYPE, ops_of(op) if op else USUAL, by)
 

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli import arguments
-from holdfast.cli.batch import OpColumn, Operations, Order, columns, operations
+from holdfast.cli.batch import (
+    Debezium,
+    Encodings,
+    OpColumn,
+    Operations,
+    Order,
+    columns,
+    operations,
+)
 from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Spark
@@ -52,13 +60,8 @@ class OneFeed:
     op_column: OpColumn = None
     op: Operations = None
     order: Order = None
-    debezium: Annotated[bool, flag("--debezium", "The feed has events of Debezium, in JSON.")] = (
-        False
-    )
-    encoding_of: Annotated[
-        list[str] | None,
-        flag("--encoding-of", "How values without a schema are written.", "COLUMN=base64:2"),
-    ] = None
+    debezium: Debezium = False
+    encoding_of: Encodings = None
     bootstrap: Annotated[
         str | None, flag("--bootstrap", "The brokers of a topic.", "HOST:PORT")
     ] = None
