@@ -83,6 +83,17 @@ class TableDiff(Serializable):
     def __getitem__(self, kind: str) -> KindDiff:
         return self.kinds[kind]
 
+    @property
+    def has_same_constraints(self) -> bool:
+        """Whether no constraint came or went, and none that nearly holds changed."""
+        return not self.near and not any(each.gained or each.lost for each in self.kinds.values())
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether there are as many rows, and the same constraints."""
+        same = all(before == after for before, after in (self.rows, self.duplicates))
+        return same and self.has_same_constraints
+
     def __repr__(self) -> str:
         one, two = self.rows
         differences = [

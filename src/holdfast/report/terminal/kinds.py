@@ -75,8 +75,6 @@ def kind_diff(page: Page, kind: Kind, diff: KindDiff) -> None:
             _listed(
                 page, kind, shortest, f"{count(len(some), *kind.nouns)} {verb}", style, len(some)
             )
-    if not diff.lost and not diff.gained:
-        page.line(f"the same {kind.nouns[1]}", indent=2)
 
 
 def _listed(

@@ -142,7 +142,10 @@ def _change(kind: Kind, happened: Changes) -> str:
 def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
     """What differs between two versions."""
     page.line(f"from version {one} to {two}")
+    alike = [name for name, table in tables.items() if table.is_alike]
     for name, table in tables.items():
+        if name in alike:
+            continue
         page.line()
         page.line(f"{plain(name)}: {table.rows[0]:,} → {count(table.rows[1], 'row')}", "bold")
         before, after = table.duplicates
@@ -156,6 +159,11 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
         for kind in registry.named_in(table.kinds):
             kind_diff(page, kind, table.kinds[kind.field])
         _near_diff(page, table.near)
+        if table.has_same_constraints:
+            page.line("the same constraints", "dim", 2)
+    if alike:
+        page.line()
+        page.line(f"as many rows, and the same constraints: {plain(', '.join(alike))}", "dim")
 
 
 def _near_diff(page: Page, changes: Sequence[NearChange]) -> None:
