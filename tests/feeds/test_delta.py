@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +24,7 @@ from holdfast.feeds.addresses import opened
 from holdfast.feeds.contract import Bounds, Feed, Given
 from holdfast.feeds.followed import FeedTable, Followed
 from holdfast.input.row_input import Columns
-from holdfast.model.errors import InputError, SourceError, UnreachableError
+from holdfast.model.errors import InputError, SetupError, SourceError, UnreachableError
 from tests.feeds.following import follow, profiled, stored
 from tests.feeds.reading import EVERYTHING, Multiset, applied, read, steps
 from tests.strategies import examples
@@ -401,3 +402,12 @@ def test_a_store_that_does_not_answer_may_later(monkeypatch: pytest.MonkeyPatch)
         away.head()
     assert "\x1b" not in str(error.value)
     assert "s3cret" not in str(error.value)
+
+
+def test_what_has_to_be_installed_is_said(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(deltalake.DeltaTable, "scan")
+    with pytest.raises(SetupError, match="the one that is installed is too old"):
+        feed(lake).head()
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(SetupError, match=r"pip install 'holdfast\[delta\]'"):
+        feed(lake).head()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +18,13 @@ from hypothesis import strategies as st
 from holdfast.feeds.addresses import opened
 from holdfast.feeds.contract import Bounds, EventForm, Feed, Given, Position
 from holdfast.input.row_input import Columns
-from holdfast.model.errors import InputError, SchemaError, SourceError, UnreachableError
+from holdfast.model.errors import (
+    InputError,
+    SchemaError,
+    SetupError,
+    SourceError,
+    UnreachableError,
+)
 from holdfast.runtime.runner import InProcess
 from holdfast.tasks import topics
 from holdfast.tasks.change_events import RECORDS, events_of
@@ -423,3 +430,9 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read() -> None:
         opened("kafka:t", table(options={**options, "start": "now"}))
     with pytest.raises(InputError, match="encoding of column 'name'"):
         opened("kafka:t", table(events=EventForm({"name": "hours"}), options=options))
+
+
+def test_what_has_to_be_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(SetupError, match=r"pip install 'holdfast\[kafka\]'"):
+        opened("kafka:t", table(options={"bootstrap": "b:1"})).head()

@@ -78,9 +78,9 @@ class Range:
 def partitions(access: Access, topic: str) -> dict[int, tuple[int, int]]:
     """The partitions of a topic, each with the offset of its first record that there is, and the
     one of the next record."""
-    from confluent_kafka import KafkaException, TopicPartition
-
     with _client(access, topic) as (consumer, troubles):
+        from confluent_kafka import KafkaException, TopicPartition
+
         try:
             about = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic]
             if about.error is not None:
@@ -100,11 +100,11 @@ def partitions(access: Access, topic: str) -> dict[int, tuple[int, int]]:
 def records(access: Access, given: Range) -> Iterator[pa.RecordBatch]:
     """The records of a range in the order of their offsets, some at a time; without those that
     transactions took back."""
-    from confluent_kafka import TopicPartition
-
     if given.first >= given.end:
         return
     with _client(access, given.topic) as (consumer, troubles):
+        from confluent_kafka import TopicPartition
+
         place = TopicPartition(given.topic, given.partition, given.first)
         consumer.assign([place])
         last_sign, at = time.monotonic(), given.first
