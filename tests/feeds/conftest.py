@@ -7,19 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.feeds.servers import Postgres, jars, kafka, postgres, postgres_programs
+from tests.feeds.servers import Broker, Postgres, jars, kafka, postgres, postgres_programs
 
 _INSTALL = "; `make test-feeds` installs it where it can"
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a broker of Kafka listens."""
+def real_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker of Kafka."""
     class_path = jars("kafka")
     if class_path is None:
         pytest.skip(f"no Kafka is installed{_INSTALL}")
-    with kafka(class_path, tmp_path_factory.mktemp("kafka") / "broker") as bootstrap:
-        yield bootstrap
+    with kafka(class_path, tmp_path_factory.mktemp("kafka") / "broker") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def broker(real_broker: Broker) -> str:
+    """Where it listens to everybody."""
+    return real_broker.open
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 FOLDER = "HOLDFAST_FEEDS"
 """The variable with the folder of the jars, which ``make test-feeds`` sets."""
@@ -99,19 +99,35 @@ def _properties(path: Path, settings: Mapping[str, Any]) -> Path:
 # Kafka
 
 
+USER, SECRET = "somebody-who-tests", "a-secret-of-the-tests"
+
+
+class Broker(NamedTuple):
+    """Where a broker listens: to everybody, and to a user with a password."""
+
+    open: str
+    guarded: str
+
+
 @contextmanager
-def kafka(class_path: str, folder: Path) -> Iterator[str]:
-    """A broker that is its own controller; where it listens."""
-    port, controller = free_port(), free_port()
+def kafka(class_path: str, folder: Path) -> Iterator[Broker]:
+    """A broker that is its own controller."""
+    port, guarded, controller = free_port(), free_port(), free_port()
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
     folder.mkdir()
     settings = _properties(
         folder / "server.properties",
         {
             "process.roles": "broker,controller",
             "node.id": 1,
-            "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
+            "listeners": f"PLAINTEXT://{_HOST}:{port},GUARDED://{_HOST}:{guarded},"
+            f"CONTROLLER://{_HOST}:{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+            "GUARDED:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.guarded.plain.sasl.jaas.config": f"{login} required "
+            f'user_{USER}="{SECRET}";',
             "controller.quorum.voters": f"1@{_HOST}:{controller}",
             "log.dirs": folder / "data",
             "offsets.topic.replication.factor": 1,
@@ -128,7 +144,7 @@ def kafka(class_path: str, folder: Path) -> Iterator[str]:
     subprocess.run([*java, *formatted, str(settings)], check=True, capture_output=True)
     with _running([*java, "kafka.Kafka", str(settings)], folder / "log") as process:
         wait_for("the start of Kafka", lambda: _answers(port), process)
-        yield f"{_HOST}:{port}"
+        yield Broker(f"{_HOST}:{port}", f"{_HOST}:{guarded}")
 
 
 # PostgreSQL
@@ -140,6 +156,7 @@ class Postgres:
 
     programs: Path
     port: int
+    log: Path
 
     def run(self, sql: str) -> str:
         """Run statements, each as a transaction unless they say otherwise; what they print."""
@@ -150,7 +167,7 @@ class Postgres:
             ],
             input=sql, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert result.returncode == 0, result.stderr
+        assert result.returncode == 0, f"{result.stderr}\n{self.log.read_text()[-2000:]}"
         return result.stdout
 
     def table(self, query: str) -> str:
@@ -183,7 +200,7 @@ def postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
     with _running(command, folder / "log", **as_user) as process:
         ready = [f"{programs}/pg_isready", "-q", "-h", _HOST, "-p", f"{port}"]
         wait_for("the start of PostgreSQL", lambda: not subprocess.call(ready), process)
-        yield Postgres(programs, port)
+        yield Postgres(programs, port, folder / "log")
 
 
 def _is_user(name: str) -> bool:

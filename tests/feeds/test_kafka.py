@@ -270,6 +270,20 @@ def test_records_without_an_operation_come_and_those_without_a_value_go(
         read(feed(brokers, topic, table()).read(None, EVERYTHING))
 
 
+def test_a_record_without_a_value_goes_whatever_the_operations_are(
+    brokers: Brokers, topic: str
+) -> None:
+    put(brokers, topic, 0, {"id": 1}, {"id": 1, "op": "U"})
+    put(brokers, topic, 0, {"id": 1}, None)
+    brokers.flush()
+    given = table(SMALL, "id", op_column="op", ops={"U": 3})
+    step = feed(brokers, topic, given).read(None, EVERYTHING)
+    assert step is not None
+    assert step.changes is not None
+    ops = [step.changes.ops[row["op"]] for row in read(step).to_pylist()]
+    assert ops == [3, 1]
+
+
 def test_what_is_wrong_with_a_record_names_its_offset(brokers: Brokers, topic: str) -> None:
     wrong: list[tuple[Any, Any, str, type[Exception]]] = [
         (b"1", b'{"id": 1, "new": 2, "op": "I"}', "the column 'new', which", SchemaError),

@@ -14,7 +14,9 @@ from holdfast.feeds.contract import Bounds, Feed, Given
 from holdfast.input.row_input import Columns
 from holdfast.model.errors import SourceError
 from holdfast.runtime.runner import InProcess
+from holdfast.tasks import topics
 from tests.feeds.reading import EVERYTHING, read, steps
+from tests.feeds.servers import SECRET, USER, Broker
 
 pytestmark = pytest.mark.feeds
 
@@ -135,3 +137,25 @@ def test_a_topic_that_gets_partitions_or_is_made_anew(broker: str, topic: str) -
     make(broker, topic)
     with pytest.raises(SourceError, match=r"up to offset 2, but the next one gets offset 0"):
         feed(broker, topic).read(before, EVERYTHING)
+
+
+def test_a_password_comes_from_the_environment(
+    real_broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(real_broker.open, topic)
+    send(producer(real_broker.open), topic, 1)
+    settings = {
+        "SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+        "SASL_MECHANISM": "PLAIN",
+        "SASL_USERNAME": USER,
+        "SASL_PASSWORD": SECRET,
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(f"HOLDFAST_KAFKA_{name}", value)
+    assert followed(feed(real_broker.guarded, topic)) == [1]
+    monkeypatch.setenv("HOLDFAST_KAFKA_SASL_PASSWORD", "wrong-password")
+    monkeypatch.setattr(topics, "PATIENCE_S", 5.0)
+    with pytest.raises(SourceError, match="the brokers refuse the credentials") as refused:
+        feed(real_broker.guarded, topic).head()
+    assert "wrong-password" not in str(refused.value)
+    assert USER not in str(refused.value)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.feeds.contract import Bounds, EventForm, Given, Position, Run, Step
-from holdfast.input.change_rows import CHANGE_TYPE, DELETE, INSERT, USUAL, ChangeRows
+from holdfast.input.change_rows import CHANGE_TYPE, DELETE, USUAL, ChangeRows
 from holdfast.model.errors import InputError, SourceError
 from holdfast.model.records import JsonObject
 from holdfast.runtime.runner import Parts
@@ -263,14 +263,14 @@ def _row_changes(
     """What records change that are rows, up to where."""
     given = topic.given
     ends = {number: min(topic.head[number], first + most) for number, first in topic.at.items()}
-    ops = given.ops or USUAL
-    column = given.op_column or CHANGE_TYPE
-    came, went = (next(w for w, what in ops.items() if what == one) for one in (INSERT, DELETE))
+    ops, column = given.ops or USUAL, given.op_column or CHANGE_TYPE
+    if DELETE not in ops.values():  # a record without a value is one all the same
+        ops = {**ops, "delete": DELETE}
+    went = next(word for word, what in ops.items() if what == DELETE)
     parts = [
         RowRange(
             topic.access, Range(topic.name, number, first, ends[number]), given.table,
-            topic.columns.columns, given.row_key, column, bool(given.op_column or given.ops),
-            came, went,
+            topic.columns.columns, given.row_key, column, bool(given.op_column or given.ops), went,
         )
         for number, first in topic.at.items() if first < ends[number]
     ]  # fmt: skip

@@ -16,6 +16,8 @@ from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.text import Trouble
 from holdfast.tasks.topics import Access, Range, records
 
+_CAME = "insert"
+
 
 @dataclass(frozen=True)
 class RowRange:
@@ -28,8 +30,7 @@ class RowRange:
     row_key: tuple[str, ...]
     op_column: str
     given: bool  # whether records say what happened; else every one with a value came
-    came: str  # what the column says of a row that came
-    went: str
+    went: str  # what the column says of a row that went
 
     @property
     def schema(self) -> pa.Schema:
@@ -98,7 +99,7 @@ def _read(item: RowRange, texts: pa.Array, offsets: pa.Array, what: str) -> pa.T
             f"{item.range}, offset {offsets[place]}: the value does not say what happened, in "
             f"{item.op_column!r}: {_shown(texts[place].as_py())}"
         )
-    said = item.went if what == "key" else item.came
+    said = item.went if what == "key" else _CAME
     columns = [
         parsed.column(field.name) if field.name in names
         else pa.repeat(pa.scalar(said), len(texts)).cast(field.type) if field.name == item.op_column

@@ -19,7 +19,7 @@ from holdfast.model.errors import SetupError, SourceError, UnreachableError
 from holdfast.tasks.change_events import RECORDS
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message, TopicPartition
+    from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 PATIENCE_S = 30.0
 """For how long a broker may be silent."""
@@ -174,16 +174,24 @@ def _other_key(message: Message) -> bytes | None:
 
 
 def _unreachable(
-    what: str, access: Access, troubles: list[str], error: Exception | None = None
-) -> UnreachableError:
-    said = troubles[-1] if troubles else str(error.args[0].str() if error else "no answer")
-    return UnreachableError(
-        f"{what}: the brokers cannot be reached ({access.without_secrets(said)})"
-    )
+    what: str, access: Access, troubles: list[Any], error: KafkaException | None = None
+) -> SourceError:
+    """The error about brokers that did not answer, or did not let the client in."""
+    from confluent_kafka import KafkaError
+
+    refused = [each for each in troubles if each.code() == KafkaError._AUTHENTICATION]
+    last = (refused or troubles or list(error.args if error else ()))[-1:]
+    said = access.without_secrets(last[0].str()) if last else "no answer"
+    if refused:
+        return SourceError(
+            f"{what}: the brokers refuse the credentials ({said}); they are taken from the "
+            "environment (HOLDFAST_KAFKA_…) and the file of HOLDFAST_KAFKA_CONFIG"
+        )
+    return UnreachableError(f"{what}: the brokers cannot be reached ({said})")
 
 
 @contextmanager
-def _client(access: Access, topic: str) -> Iterator[tuple[Consumer, list[str]]]:
+def _client(access: Access, topic: str) -> Iterator[tuple[Consumer, list[Any]]]:
     """A client, and what it says about brokers that it cannot reach."""
     try:
         from confluent_kafka import Consumer, KafkaException
@@ -192,11 +200,9 @@ def _client(access: Access, topic: str) -> Iterator[tuple[Consumer, list[str]]]:
             f"topic {topic!r}: the feed of a topic needs confluent-kafka, and there is none "
             f"({missing}); install it with: pip install 'holdfast[kafka]', where tasks run, too"
         ) from missing
-    troubles: list[str] = []
+    troubles: list[Any] = []
     try:
-        consumer = Consumer(
-            {**access.settings, **_OURS, "error_cb": lambda error: troubles.append(error.str())}
-        )
+        consumer = Consumer({**access.settings, **_OURS, "error_cb": troubles.append})
     except KafkaException as wrong:
         said = access.without_secrets(wrong.args[0].str())
         raise SourceError(
