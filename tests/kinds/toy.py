@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.cli import program
+from holdfast.cli import command, program
 from holdfast.export.queries import Queries
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
@@ -137,6 +137,10 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     monkeypatch.setitem(registry.REGISTRY, kind.name, kind)
     monkeypatch.setattr(names, "KEYWORDS", names.KEYWORDS | {"constant"})
     monkeypatch.setitem(grammar.COLUMN_RULES, "constant", Constant)
-    program.parser.cache_clear()  # it knows the kinds that there were
+    # They know the kinds that there were.
+    caches = (program.parser, command._options_of)
+    for each in caches:
+        each.cache_clear()
     yield kind
-    program.parser.cache_clear()
+    for each in caches:
+        each.cache_clear()
