@@ -14,6 +14,8 @@ from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
 from holdfast.kinds.inclusion_dependencies.reading import Inclusions
 from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.model.columns import ColumnFacts
+from holdfast.model.comparisons import ORDER as ORDER_ATOMS
+from holdfast.model.comparisons import Comparison, Space
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import UnknownTableError
@@ -45,11 +47,16 @@ def dc(text: str, error: float = 0.0) -> DenialConstraint:
 class Rules(list[DenialConstraint]):
     """Denial constraints as a version's files have them."""
 
-    space = counts = sampled = None  # of pairs, none of which are counted or drawn
+    space = Space("denial", 6, tuple(Comparison(c, c, ORDER_ATOMS) for c in range(6)))
+    counts = sampled = None  # no pairs are counted or drawn
 
     def besides(self, forms: Sequence[str]) -> list[DenialConstraint]:
         """Those that have none of these forms."""
         return [each for each in self if each.form not in forms]
+
+    def of_forms(self, forms: Sequence[str]) -> list[DenialConstraint]:
+        """Those that have one of these forms."""
+        return [each for each in self if each.form in forms]
 
 
 def of(table: TableContract, kind: type) -> list[Any]:

@@ -68,6 +68,30 @@ def test_the_shop(tmp_path: Path) -> None:
     }
 
 
+def test_dependencies_of_the_shop(tmp_path: Path) -> None:
+    paths = SHOP.glob("*.csv")
+    profile = profiled(tmp_path, {path.stem: pa.csv.read_csv(path) for path in paths})
+    first = {
+        name: [
+            each.constraint.body
+            for each in profile.rank(name)["functional_dependencies"]
+            if each.stands_alone and not each.near
+        ]
+        for name in profile.snapshot().tables
+    }
+    assert first == {
+        "customers": ["city -> country"],
+        "products": ["name -> category"],
+        "orders": [],
+        "order_items": [
+            "quantity -> discount",
+            "product_id -> unit_price",
+            "total -> discount",
+            "quantity, unit_price -> total",
+        ],
+    }
+
+
 def test_tax(tmp_path: Path) -> None:
     profile = profiled(tmp_path, {"tax": tax.rows(5_000)}, 4)
     assert shown(profile) == {

@@ -1,4 +1,5 @@
-"""Which functional dependencies matter: those that explain redundancy; and a cover of them.
+"""Which functional dependencies matter: those that explain redundancy, and that chance does not
+explain; and a cover of them.
 
 A table with a few rules has thousands of minimal dependencies, because everything that contains a
 key determines everything, and rules put together make others. So dependencies are scored by the
@@ -13,9 +14,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.kinds.functional_dependencies.tested import (
+    Tested,
+    counted,
+    estimated,
+    repeated,
+)
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
 from holdfast.model.ranking import Ranked, behind
-from holdfast.screen.text import share
+from holdfast.screen.text import count, share
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import TableSnapshot
@@ -32,45 +39,70 @@ def ranked(table: TableSnapshot) -> list[Ranked]:
     dependencies = table.functional_dependencies
     if dependencies is None:
         return []
-    scored = [_scored(each, table) for each in dependencies[:MOST] if not each.error]
-    scored.sort(key=lambda each: -each.score)
+    some = [each for each in dependencies[:MOST] if not each.error]
+    counts = getattr(dependencies, "counts", None)  # which a list that somebody made has not
+    if counts is not None and counts.pairs:
+        tested = counted(some, table.columns, table.rows, counts)
+    else:
+        distinct = _of_columns(table)
+        tested = [estimated(each, distinct, table.rows) for each in some]
+    scored = [_scored(*each, table) for each in zip(some, tested, strict=True)]
+    scored.sort(key=lambda each: (each.by_chance, -each.score))
     keys = () if table.duplicates else table.keys
     return behind(table.near_rules, covered(scored, keys, table.columns))
 
 
 def judged(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
-    """A dependency as it would be ranked if it held."""
-    return _scored(dependency, table)
+    """A dependency as it would be ranked if it held: it does not, so chance does not explain it."""
+    tested = replace(estimated(dependency, _of_columns(table), table.rows), strength=1.0)
+    scored = _scored(dependency, tested, table)
+    return replace(scored, reasons=scored.reasons[:1], tested=None)
 
 
-def _scored(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
-    redundancy, estimated = _redundancy(dependency, table)
+def _of_columns(table: TableSnapshot) -> dict[str, float]:
+    return {column: _distinct(column, table)[0] for column in table.columns}
+
+
+def _scored(dependency: FunctionalDependency, tested: Tested, table: TableSnapshot) -> Ranked:
+    redundancy, is_estimated = _redundancy(dependency, tested, table)
     score = redundancy / math.sqrt(max(1, len(dependency.lhs)))
-    label = " (estimated)" if estimated else ""
+    label = " (estimated)" if is_estimated else ""
     reasons = [f"{share(round(redundancy, 3))} of its values are redundant{label}"]
     if not dependency.lhs:
-        reasons = ["constant"]
-    return Ranked(dependency, round(score, 4), tuple(reasons))
+        return Ranked(dependency, round(score, 4), ("constant",))
+    about = "about " if tested.estimated else ""
+    pairs = count(tested.pairs, "pair of rows", "pairs of rows")
+    reasons.append(f"{about}{pairs} could have broken it")
+    by_chance = not tested.strength
+    return Ranked(
+        dependency, round(score, 4), tuple(reasons), tested=tested.pairs, by_chance=by_chance
+    )
 
 
-def _redundancy(dependency: FunctionalDependency, table: TableSnapshot) -> tuple[float, bool]:
+def _redundancy(
+    dependency: FunctionalDependency, tested: Tested, table: TableSnapshot
+) -> tuple[float, bool]:
     """The share of the values on the right that could be inferred from other rows: one minus the
-    combinations of values on the left per row, 0 where the left side is nearly a key; and whether
-    that is an estimate."""
+    combinations of values on the left per row; and whether that is an estimate. There are at least
+    as many combinations of several columns as values of each, and otherwise about as many as the
+    pairs that agree on them tell."""
     if not table.rows:
         return 0.0, False
-    guess = dict(zip(table.columns, table.distinct, strict=False))
-    known = {each.name: each for each in table.facts}
-    sizes, estimated = [], len(dependency.lhs) > 1
-    for column in dependency.lhs:
-        facts = known.get(column)
-        if facts is None or facts.distinct is None:
-            sizes.append(max(1.0, guess.get(column, 1.0)))
-            estimated = True
-        else:
-            sizes.append(max(1.0, facts.distinct + bool(facts.nulls)))
-            estimated |= facts.estimated
-    return max(0.0, 1.0 - math.prod(sizes) / table.rows), estimated
+    known = [_distinct(column, table) for column in dependency.lhs]
+    most = max((number for number, _ in known), default=1.0)
+    redundancy = max(0.0, 1.0 - most / table.rows)
+    if len(known) > 1:
+        return min(redundancy, repeated(tested.pairs, table.rows)), True
+    return redundancy, any(is_estimated for _, is_estimated in known)
+
+
+def _distinct(column: str, table: TableSnapshot) -> tuple[float, bool]:
+    """How many different values a column has, with a null; and whether that is an estimate."""
+    facts = next((each for each in table.facts if each.name == column), None)
+    if facts is None or facts.distinct is None:
+        guess = dict(zip(table.columns, table.distinct, strict=False))
+        return max(1.0, guess.get(column, 1.0)), True
+    return max(1.0, facts.distinct + bool(facts.nulls)), facts.estimated
 
 
 def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str]) -> list[Ranked]:
@@ -84,11 +116,14 @@ def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str
     for step in steps:
         if _derived(step.lhs, step.rhs, [*known, *cover]) is None:
             cover.append(step)
-    # A better one may follow from worse ones, so that the cover can be smaller still.
+    # A better one may follow from worse ones, so that the cover can be smaller still: but not one
+    # that is more than chance from those that are none.
+    chance = {each.constraint for each in scored if each.by_chance}
     for step in reversed(cover[:]):
-        rest = [each for each in cover if each is not step]
+        left_out = {step.of} if step.of in chance else {step.of, *chance}
+        rest = [each for each in cover if each.of not in left_out]
         if _derived(step.lhs, step.rhs, [*known, *rest]) is not None:
-            cover = rest
+            cover.remove(step)
     inside = {id(step) for step in cover}
     first, implied = [], []
     for each, step in zip(scored, steps, strict=True):
