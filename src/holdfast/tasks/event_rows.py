@@ -75,8 +75,8 @@ def change_rows(events: Events, table: EventTable) -> pa.Table:
     """The change rows of events of one partition, in their order; no event among them truncates the
     table."""
     where = f"{table.topic}, partition {events.partition}"
-    came, went = (_flags(pc.is_in(events.ops, ops)) for ops in (_CAME, _WENT))
-    updated, had = _flags(pc.equal(events.ops, "u")), _flags(pc.is_valid(events.before))
+    came, went = (flags_of(pc.is_in(events.ops, ops)) for ops in (_CAME, _WENT))
+    updated, had = flags_of(pc.equal(events.ops, "u")), flags_of(pc.is_valid(events.before))
     _expect(events, table, where, went, updated & ~had)
     images = _Images(events, table, where)
     old = np.flatnonzero((went | updated) & had)
@@ -113,7 +113,8 @@ def change_rows(events: Events, table: EventTable) -> pa.Table:
     )
 
 
-def _flags(values: pa.Array) -> Flags:
+def flags_of(values: pa.Array) -> Flags:
+    """Where values are true."""
     flags: Flags = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     return flags
 
@@ -124,26 +125,26 @@ def _expect(events: Events, table: EventTable, where: str, went: Flags, unpaired
     def at_(flags: Flags) -> str:
         return f"{where}, offset {events.offsets[int(np.argmax(flags))]}"
 
-    known = _flags(pc.is_in(events.ops, pa.array(["c", "r", "u", "d", "m", ROW, TOMBSTONE])))
+    known = flags_of(pc.is_in(events.ops, pa.array(["c", "r", "u", "d", "m", ROW, TOMBSTONE])))
     if not known.all():
         op = events.ops[int(np.argmin(known))].as_py()
         raise SourceError(f"{at_(~known)}: the operation {op!r} is not one of c, r, u, d, t and m")
-    keyed = _flags(pc.is_valid(events.keys))
+    keyed = flags_of(pc.is_valid(events.keys))
     if not table.row_key:
-        rows = _flags(pc.equal(events.ops, ROW))
+        rows = flags_of(pc.equal(events.ops, ROW))
         if rows.any():
             raise SourceError(
                 f"{at_(rows)}: this is a row without its envelope, which does not tell what was "
                 f"there before; say which row it is with --row-key (table {table.table!r})"
             )
-        changed = (unpaired | went) & keyed & ~_flags(pc.equal(events.ops, TOMBSTONE))
+        changed = (unpaired | went) & keyed & ~flags_of(pc.equal(events.ops, TOMBSTONE))
         if changed.any():
             raise SourceError(
                 f"{at_(changed)}: a row with a key changes or goes; say which columns are the key "
                 f"with --row-key {_key_of(events, changed)} (table {table.table!r})"
             )
-        lacking = unpaired | (went & ~_flags(pc.is_valid(events.before)))
-        lacking &= ~_flags(pc.equal(events.ops, TOMBSTONE))
+        lacking = unpaired | (went & ~flags_of(pc.is_valid(events.before)))
+        lacking &= ~flags_of(pc.equal(events.ops, TOMBSTONE))
         if lacking.any():
             raise SourceError(
                 f"{at_(lacking)}: the event does not say which row changed, because table "
@@ -151,7 +152,7 @@ def _expect(events: Events, table: EventTable, where: str, went: Flags, unpaired
                 "in the source, and give the rows as they are now as --snapshot"
             )
         return
-    by_key = (unpaired | (went & ~_flags(pc.is_valid(events.before)))) & keyed
+    by_key = (unpaired | (went & ~flags_of(pc.is_valid(events.before)))) & keyed
     if by_key.any():
         names = _key_of(events, by_key).split(",")
         if {*names} != {*table.row_key}:
@@ -160,7 +161,7 @@ def _expect(events: Events, table: EventTable, where: str, went: Flags, unpaired
                 f"key is {', '.join(table.row_key)}; give --row-key {','.join(names)}, or let the "
                 "source send whole rows (REPLICA IDENTITY FULL)"
             )
-    lacking = (unpaired | went) & ~keyed & ~_flags(pc.is_valid(events.before))
+    lacking = (unpaired | went) & ~keyed & ~flags_of(pc.is_valid(events.before))
     if lacking.any():
         raise SourceError(
             f"{at_(lacking)}: the event has neither the row before nor a key; run ALTER TABLE "
@@ -276,7 +277,7 @@ def _groups(
         return
     taken = schemas.take(pa.array(rows)).dictionary_encode()
     codes = pc.fill_null(taken.indices, -1).to_numpy(zero_copy_only=False)
-    inside = _flags(enveloped)[rows]
+    inside = flags_of(enveloped)[rows]
     for code in np.unique(codes):
         schema = taken.dictionary[int(code)].as_py() if code >= 0 else None
         for is_in in (True, False):
@@ -306,10 +307,10 @@ def _unavailable(rows: pa.Table, is_new: Flags, table: EventTable) -> Flags:
         if at.is_list(kind):
             lengths = pc.list_value_length(cells)
             likely = pc.is_in(lengths, pa.array({len(form) for form in forms}, lengths.type))
-            for row in np.flatnonzero(_flags(likely)).tolist():
+            for row in np.flatnonzero(flags_of(likely)).tolist():
                 missing[row, column] = cells[row].as_py() in forms
         else:
-            missing[:, column] = _flags(pc.is_in(cells, pa.array(forms, kind)))
+            missing[:, column] = flags_of(pc.is_in(cells, pa.array(forms, kind)))
     missing &= is_new[:, None]
     return missing
 

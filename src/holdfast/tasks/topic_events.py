@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.model.errors import SourceError
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.change_events import RECORDS, Events, events_of
-from holdfast.tasks.event_rows import EventTable, change_rows
+from holdfast.tasks.event_rows import EventTable, change_rows, flags_of
 from holdfast.tasks.repeated_events import Applied
 from holdfast.tasks.topics import Range
 
@@ -46,7 +46,7 @@ def look(item: EventRange) -> Iterator[TaskResult]:
     applied, rows, truncated = Applied.of(item.applied), 0, -1
     if batch.num_rows:
         events = _new(events_of(batch, item.range.topic), applied, item)
-        empties = events.offsets[_flags(pc.equal(events.ops, "t"))]
+        empties = events.offsets[flags_of(pc.equal(events.ops, "t"))]
         if empties.size:
             truncated = int(empties[-1])
         rows = int(np.count_nonzero(events.offsets > truncated))
@@ -118,11 +118,6 @@ def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         return batches[0]
     table = pa.Table.from_batches(batches, RECORDS).combine_chunks()
     return next(iter(table.to_batches()), pa.RecordBatch.from_pylist([], RECORDS))
-
-
-def _flags(values: pa.Array) -> NDArray[np.bool_]:
-    flags: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
-    return flags
 
 
 def truncated_among_others(where: str, table: str, partitions: int) -> SourceError:

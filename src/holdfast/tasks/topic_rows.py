@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.model.errors import SchemaError, SourceError
+from holdfast.tasks.event_rows import flags_of
 from holdfast.tasks.json_records import split
 from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.text import Trouble
@@ -62,15 +63,9 @@ def json_rows(item: RowRange) -> Iterator[pa.RecordBatch]:
             _read(item, values.filter(pc.invert(gone)), offsets.filter(pc.invert(gone)), "value"),
             _read(item, keys.filter(gone), offsets.filter(gone), "key"),
         ]
-        valid, dead = (~_flags(gone)).nonzero()[0], _flags(gone).nonzero()[0]
-        order = np.argsort(np.concatenate((valid, dead)), kind="stable")
+        order = np.argsort(np.argsort(flags_of(gone), kind="stable"), kind="stable")
         table = pa.concat_tables(rows).take(pa.array(order))
         yield from table.combine_chunks().to_batches()
-
-
-def _flags(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    flags: np.ndarray[tuple[int], np.dtype[np.bool_]] = values.to_numpy(zero_copy_only=False)
-    return flags
 
 
 def _read(item: RowRange, texts: pa.Array, offsets: pa.Array, what: str) -> pa.Table:
@@ -94,7 +89,7 @@ def _read(item: RowRange, texts: pa.Array, offsets: pa.Array, what: str) -> pa.T
             f"{_shown(texts[place].as_py())}"
         )
     if item.op_column in names and what == "value" and parsed.column(item.op_column).null_count:
-        place = int(np.argmax(_flags(pc.is_null(parsed.column(item.op_column)))))
+        place = int(np.argmax(flags_of(pc.is_null(parsed.column(item.op_column)))))
         raise SourceError(
             f"{item.range}, offset {offsets[place]}: the value does not say what happened, in "
             f"{item.op_column!r}: {_shown(texts[place].as_py())}"
