@@ -116,7 +116,7 @@ class RowsWith:
 def recount(item: Recount) -> Iterator[TaskResult]:
     """Write what changed, and tell by how much the sums changed."""
     delta, old = item.entries()
-    new = values.merged([old, delta])
+    new = values.merged([old, delta]) if len(old) else delta
     task_result = written(Path(item.root), item.prefix, delta)
     task_result.facts["wrong"] = bool((new[:, 3].view(np.int64) < 0).any())
     (before, merged_before), (after, merged_after) = (_sums(each, item) for each in (old, new))
@@ -139,6 +139,9 @@ def _sums(entries: U64, item: Recount) -> tuple[dict[str, I64], bool]:
 
 def _references(entries: U64, references: Iterable[tuple[int, int]]) -> Iterator[tuple[I64, Flags]]:
     """Of each reference the entries of its left side, and whether the right side has the tuple."""
+    references = tuple(references)
+    if not references:
+        return
     first = np.ones(len(entries), np.bool_)
     first[1:] = (entries[1:, :2] != entries[:-1, :2]).any(axis=1)
     group = np.cumsum(first) - 1
@@ -156,7 +159,10 @@ def _violating(new: U64, delta: U64, item: Recount) -> dict[str, U64]:
         return {}
     none = np.empty((0, 3), np.uint64)
     shared, lacking = [none], [none]
-    several = new[(new[:, 3].view(np.int64) > 1) & _is_member(new, delta)]
+    are_shared = new[:, 3].view(np.int64) > 1
+    if new is not delta:
+        are_shared &= _is_member(new, delta)
+    several = new[are_shared]
     shared += [several[several[:, 2] == s][: item.shown, :3] for s in np.unique(several[:, 2])]
     for number, (of_left, is_contained) in enumerate(_references(new, item.references)):
         codes = new[of_left[~is_contained][: item.shown], :3].copy()
