@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from holdfast import Options, Profile, Source
 from holdfast.input import type_names
+from holdfast.input.file_parts import _alternatives, packed
 from holdfast.input.sources import named_file
 from holdfast.model.errors import InputError, SchemaError, SourceError
-from holdfast.process.source import _alternatives, packed
 from holdfast.tasks import text_files
 from holdfast.tasks.text_files import FilePart
 from tests.limits import varied

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pyarrow.types as at
 
 from holdfast.input import footers, type_names
+from holdfast.input.file_parts import packed, part_bytes
 from holdfast.input.row_input import RowInput
 from holdfast.input.sources import Source, local_file, named_file
 from holdfast.input.text_inputs import flattened, typed_columns
 from holdfast.model.errors import SourceError
-from holdfast.process import source as sources
 from holdfast.runtime.runner import Parts, Runner
 from holdfast.tasks import leaves
 from holdfast.tasks.nanoseconds import in_microseconds, is_nano
@@ -58,13 +58,13 @@ def row_input(runner: Runner, source: Source, files: Sequence[Path]) -> RowInput
         for file, footer in opened.items()
         for group in range(footer.num_row_groups)
     ]
-    most = sources.part_bytes(sum(size for _, size in parts), runner.tasks)
+    most = part_bytes(sum(size for _, size in parts), runner.tasks)
     return RowInput(
         source.path,
         typed_columns(names, stored),
         Parts(
             given,
-            sources.packed(parts, most),
+            packed(parts, most),
             ParquetRows(tuple(path for path, _ in fields), given),
         ),
         source.stored(),

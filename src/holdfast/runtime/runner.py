@@ -153,6 +153,14 @@ class Parts:
     parts: tuple[Any, ...]
     fetch: Callable[[Any], Iterator[pa.RecordBatch]]
 
+    def first(self, count: int) -> Iterator[pa.RecordBatch]:
+        """So many rows from the first on."""
+        for batch in chain.from_iterable(map(self.fetch, self.parts)):
+            yield batch.slice(0, count)
+            count -= batch.num_rows
+            if count <= 0:
+                return
+
 
 class InProcess:
     """Runs tasks in this process, over Arrow tables or over parts that they fetch.
@@ -193,7 +201,8 @@ class InProcess:
         self, task: Reader, rows: pa.Table | Parts, spec: Ingest, count: int
     ) -> list[TaskResult]:
         """Run a task over the first rows."""
-        return checked(guarded(task(_first(rows, count), spec)))
+        first = rows.first(count) if isinstance(rows, Parts) else _slice(rows, 0, count)
+        return checked(guarded(task(first, spec)))
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         """Read one row input after the other."""
@@ -221,16 +230,6 @@ def _while_wanted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 def _slice(rows: pa.Table, start: int, size: int) -> Iterator[pa.RecordBatch]:
     return iter(rows.slice(start, size).to_batches())
-
-
-def _first(rows: pa.Table | Parts, count: int) -> Iterator[pa.RecordBatch]:
-    """So many rows from the first on."""
-    fetched = map(rows.fetch, rows.parts) if isinstance(rows, Parts) else [_slice(rows, 0, count)]
-    for batch in chain.from_iterable(fetched):
-        yield batch.slice(0, count)
-        count -= batch.num_rows
-        if count <= 0:
-            return
 
 
 def _copy(task_result: TaskResult) -> TaskResult:

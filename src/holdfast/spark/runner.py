@@ -17,7 +17,7 @@ from holdfast.model.errors import disk_errors
 from holdfast.runtime import objects, shared
 from holdfast.runtime.homes import deal, files_of, machine
 from holdfast.runtime.result import TaskResult, checked, guarded, unpack
-from holdfast.runtime.runner import Call, Read, Reader, log_traffic, piles
+from holdfast.runtime.runner import Call, Parts, Read, Reader, log_traffic, piles
 from holdfast.runtime.sealed import uploaded
 from holdfast.spark.jobs import collect, is_remote
 from holdfast.spark.places import Places, may_place, places_of
@@ -71,7 +71,7 @@ class SparkRunner:
 
     def __init__(self, session: SparkSession, tasks: int | None = None) -> None:
         self.session = session
-        self.here, self.gpus = _is_local(session), _gpus(session)
+        self.here, self.gpus = is_on_this_machine(session), _gpus(session)
         self._tokens: str | None = None
         self._placing = False
         self._places: Places | None = None  # of the last job
@@ -164,12 +164,30 @@ class SparkRunner:
             places = self._to_use()
             ask = Ask.of(places) if places else None
             return self._with_places(
-                [_over(item, read, trial, ask) for item, read in enumerate(reads)]
+                [self._over(item, read, trial, ask) for item, read in enumerate(reads)]
             )
 
         for item, task_result in self._collect(frame):
             results[item].append(task_result)
         return results
+
+    def _over(self, item: int, read: Read, trial: Trial | None, ask: Ask | None) -> DataFrame:
+        """A task over the partitions of a DataFrame, or over parts that it fetches itself."""
+        task, rows, spec, count = read
+        parts = rows if isinstance(rows, Parts) else None
+
+        def over(batches: Batches) -> Batches:
+            if ask:
+                yield from _rows(_RAN, ask.answer(None))
+            for given in [batches] if parts is None else _fetched(parts, batches, count):
+                yield from _rows(item, task(given, spec))
+            freeze(task)
+
+        if parts is not None:
+            frame = self._numbered(max(1, len(parts.parts)) if count is None else 1)
+        else:
+            frame = rows if count is None else rows.coalesce(1).limit(count)
+        return frame.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
 
     def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
         """The task results of a job: small by construction, whatever the table's size."""
@@ -214,17 +232,14 @@ def _dealt(
     return lambda batches: _tried(trial, work(batches))
 
 
-def _over(item: int, read: Read, trial: Trial | None, ask: Ask | None) -> DataFrame:
-    task, rows, spec, count = read
-
-    def over(batches: Batches) -> Batches:
-        if ask:
-            yield from _rows(_RAN, ask.answer(None))
-        yield from _rows(item, task(batches, spec))
-        freeze(task)
-
-    frame: DataFrame = rows if count is None else rows.coalesce(1).limit(count)
-    return frame.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
+def _fetched(rows: Parts, numbers: Batches, count: int | None) -> Iterator[Batches]:
+    """On a worker: the rows of the parts that it is to fetch, or so many of the first ones."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            if count is not None:
+                yield rows.first(count)
+            elif number < len(rows.parts):
+                yield rows.fetch(rows.parts[number])
 
 
 def _tried(trial: Trial | None, work: Batches) -> Batches:
@@ -258,7 +273,7 @@ def _row(item: int, task_result: TaskResult) -> pa.RecordBatch:
     )
 
 
-def _is_local(session: SparkSession) -> bool:
+def is_on_this_machine(session: SparkSession) -> bool:
     """Whether tasks run on the driver's machine; the master of a Connect server runs them there."""
     master = session.conf.get("spark.master", None) or ""
     return not is_remote(session) and re.fullmatch(r"local(\[.*\])?", master) is not None

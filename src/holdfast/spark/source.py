@@ -32,12 +32,13 @@ from holdfast.input.sources import (
     local_file,
     named_file,
 )
+from holdfast.input.text_files import is_readable, text_input
 from holdfast.input.text_inputs import csv_input, expect_names, json_input, typed_columns
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import HoldfastError, SchemaError, SourceError
 from holdfast.spark import jobs
-from holdfast.spark.runner import SparkRunner
+from holdfast.spark.runner import SparkRunner, is_on_this_machine
 from holdfast.spark.types import arrow_type, carried, through_spark
 from holdfast.tasks.text_files import COMPRESSED
 
@@ -89,11 +90,23 @@ def from_source(
     if stored:
         source = source.like(stored)
     source.expect(stored)
+    if source.kind in ("csv", "json") and (files := _of_tasks(session, source)):
+        return text_input(SparkRunner(session), source, files, first=stored is None)
     if source.kind == "csv":
         return _csv(session, source, first=stored is None)
     if source.kind == "json":
         return _json(session, source, first=stored is None)
     return _other(session, source)
+
+
+def _of_tasks(session: SparkSession, source: Source) -> list[Path]:
+    """The text files that tasks read themselves, without a detour through the JVM: on this machine
+    they see what we see. Patterns are for Spark to understand."""
+    path = local_file(source.path).absolute()
+    if not is_on_this_machine(session) or not is_local(source.path) or not path.exists():
+        return []
+    files = files_in(path)
+    return files if all(map(is_readable, files)) else []
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
