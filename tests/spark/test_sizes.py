@@ -77,6 +77,9 @@ def test_small_files_are_read_by_one_task(
     for number in range(16):
         (tmp_path / "t" / f"{number}.csv").write_text(f"id\n{number}\n")
     source = Source(str(tmp_path / "t"), "csv")
+    assert len(from_source(session, source).rows.parts) == 1
+    # As on a cluster, where Spark reads them.
+    monkeypatch.setattr("holdfast.spark.source._of_tasks", lambda *_: [])
     assert partitions(from_source(session, source).rows) == 1
     varied(monkeypatch, joined_bytes=32)
     assert partitions(from_source(session, source).rows) == 3, "of 91 bytes, in parts of 32"

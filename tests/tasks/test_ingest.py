@@ -144,9 +144,9 @@ def test_wide_rows_are_parsed_few_at_a_time(
     parsed: list[int] = []
     real = text.parse
 
-    def parse(records: pa.Array, *rest: Any) -> Any:
+    def parse(records: pa.Array, *rest: Any, **how: Any) -> Any:
         parsed.append(records.nbytes)
-        return real(records, *rest)
+        return real(records, *rest, **how)
 
     monkeypatch.setattr(text, "parse", parse)
     varied(monkeypatch, piece_bytes=1_000)

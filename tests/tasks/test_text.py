@@ -30,7 +30,7 @@ from holdfast.tasks.text import (
     written_header,
 )
 from holdfast.tasks.texts import type_label
-from holdfast.tasks.votes import VOTES, arrow_type, join, type_name
+from holdfast.tasks.votes import TYPES, VOTES, arrow_type, fits, join, type_name
 from tests.strategies import DOUBLES, LONG_DECIMALS, examples, near_doubles
 
 CELL = r'"(?:[^"]|"")*"|[^",\r\n]*'
@@ -408,6 +408,22 @@ def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]
                 assert (a == b) == (Decimal(cell_a) == Decimal(cell_b))
             elif type_name(joined) in ("bigint", "date", "string"):
                 assert (a == b) == (cell_a == cell_b)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from([*TYPES.values()]))
+@settings(deadline=None, max_examples=examples(400))
+def test_what_fits_by_its_votes_needs_no_check(cells: list[str], type_: pa.DataType) -> None:
+    """Types are guessed from the first lines: of later ones the votes say whether they fit."""
+    lines = lines_of(*(written(cell or None, quoted=cell == "") for cell in cells))
+    votes = infer(lines, 1)
+    assert not isinstance(votes, Trouble)
+    schema = pa.schema([("c", type_)])
+    with_check = parse(lines, schema)
+    if fits(votes[0], type_):
+        assert isinstance(with_check, pa.RecordBatch)
+        assert parse(lines, schema, checked=True) == with_check
+    else:
+        assert not pa.types.is_string(type_)
 
 
 @given(st.lists(DOUBLES, min_size=1, max_size=8))

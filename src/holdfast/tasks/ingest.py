@@ -36,7 +36,7 @@ from holdfast.tasks.segments import ROWS, RawRows, build_indexes, most_rows, row
 from holdfast.tasks.shown import cells as shown_cells
 from holdfast.tasks.shown import plain
 from holdfast.tasks.texts import first_unfit
-from holdfast.tasks.votes import join
+from holdfast.tasks.votes import fits, join
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
@@ -244,7 +244,8 @@ def parsed_lines(
             if spec.guessed:
                 trouble = votes.add(chunk)
             if trouble is None and misfit is None:
-                parsed = text.parse(chunk.records, schema, dialect.delimiter)
+                checked = spec.guessed and votes.last_fit(schema)
+                parsed = text.parse(chunk.records, schema, dialect.delimiter, checked=checked)
                 if not isinstance(parsed, text.Trouble):
                     yield parsed.select(back) if back else parsed
                     continue
@@ -277,13 +278,19 @@ class _Votes:
         self._spec = spec
         self._delimiter = dialect.delimiter
         self._votes = ["null"] * len(spec.names)
+        self._last = self._votes
 
     def add(self, chunk: Chunk) -> TaskResult | None:
         types = text.infer(chunk.records, len(self._votes), self._delimiter)
         if isinstance(types, text.Trouble):
             return chunk.trouble(types, self._spec)
         self._votes = [join(a, b) for a, b in zip(self._votes, types, strict=True)]
+        self._last = types
         return None
+
+    def last_fit(self, schema: pa.Schema) -> bool:
+        """Whether the types hold all cells of the lines that were added last."""
+        return all(map(fits, self._last, schema.types))
 
     def task_result(self, misfit: TaskResult | None) -> TaskResult:
         trouble = misfit.facts["trouble"] if misfit else None

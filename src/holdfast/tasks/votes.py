@@ -61,3 +61,14 @@ def type_name(vote: str) -> str:
 def arrow_type(vote: str) -> pa.DataType:
     """The Arrow type that a joined vote stands for."""
     return TYPES[type_name(vote)]
+
+
+def fits(vote: str, type_: pa.DataType) -> bool:
+    """Whether a type that was guessed holds all cells that voted so, each apart from the others.
+
+    >>> fits("bigint", pa.float64()), fits("wide_bigint", pa.float64()), fits("date", pa.string())
+    (True, False, True)
+    """
+    return any(
+        type_ == kind and type_name(join(name, vote)) == name for name, kind in TYPES.items()
+    )
