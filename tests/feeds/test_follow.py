@@ -148,9 +148,22 @@ def test_a_feed_that_does_not_answer_is_tried_again(
     errors[:] = [UnreachableError("no answer")] * 50
     (failed,) = follow(shop.store, feed(tmp_path / "in")).failed
     assert str(failed.error) == "no answer"
+    errors[:] = [UnreachableError("no answer")] * 2000
+    stop = threading.Event()
+    told: list[FeedStep | FeedFailure] = []
+    flow.follow(follower(shop.store), [feed(tmp_path / "in")], told.append, forever=True,
+                stop=_set_when(stop, errors))  # fmt: skip
+    assert (told, len(errors)) == ([], 0)
     errors[:] = [SourceError("it is not there")] * 2
     assert follow(shop.store, feed(tmp_path / "in")).failed
     assert len(errors) == 1  # what will not change is not tried again
+
+
+def _set_when(stop: threading.Event, errors: list[HoldfastError]) -> threading.Event:
+    """An event that nobody waits for, and that is set once there are no errors left."""
+    stop.wait = lambda timeout=None: False  # type: ignore[method-assign]
+    stop.is_set = lambda: not errors  # type: ignore[method-assign]
+    return stop
 
 
 def test_following_ends_after_the_step(tmp_path: Path) -> None:

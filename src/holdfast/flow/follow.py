@@ -160,7 +160,8 @@ def follow(
             except HoldfastError as error:
                 tries[feed.name] = tries.get(feed.name, 0) + 1
                 if _may_try_again(error, tries[feed.name], forever):
-                    log.info("%s: %s (trying again)", feed.name, error)
+                    level = logging.WARNING if tries[feed.name] == _RETRIES else logging.INFO
+                    log.log(level, "%s: %s (trying again)", feed.name, error)
                     stop.wait(_waited(tries[feed.name], error))
                     moved = True
                 else:
@@ -168,10 +169,10 @@ def follow(
                     course.failed.append(FeedFailure(feed.name, error))
                     told(course.failed[-1])
                 continue
+            tries.pop(feed.name, None)
             if step is None:
                 continue
             moved = True
-            tries.pop(feed.name, None)
             to_reset.discard(feed.name)
             course.steps += not step.refused
             course.rows += 0 if step.refused else step.rows
@@ -199,7 +200,7 @@ def _waited(tries: int, error: HoldfastError) -> float:
     """Seconds until something is tried again: at once after another follower."""
     if isinstance(error, OvertakenError):
         return 0.0
-    return float(min(60.0, _FIRST_WAIT * 2 ** (tries - 1)))
+    return float(min(60.0, _FIRST_WAIT * 2 ** min(tries - 1, 10)))
 
 
 @dataclass
