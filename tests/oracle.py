@@ -448,6 +448,25 @@ def column_facts(cells: list[object]) -> tuple[int, int, object, object]:
     return len(cells) - len(there), len({exact(cell) for cell in there}), lowest, highest
 
 
+EMAIL = r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}"
+UUID = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+URL = "https?://[!-~]+"
+
+
+def shape(text: str) -> str:
+    """What a text looks like: one word, or its characters with A, a and 9 in place of letters and
+    digits; empty where nothing is said of it."""
+    if any(not " " <= character <= "~" for character in text):
+        return ""
+    for name, pattern in (("e-mail", EMAIL), ("uuid", UUID), ("url", URL)):
+        if len(text) <= 256 and re.fullmatch(pattern, text):
+            return name
+    if len(text) > 64:
+        return ""
+    marks = (("[A-Z]", "A"), ("[a-z]", "a"), ("[0-9]", "9"))
+    return "".join(next((m for p, m in marks if re.fullmatch(p, c)), c) for c in text)
+
+
 # --- expectations -------------------------------------------------------------------------
 
 

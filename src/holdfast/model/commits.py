@@ -21,6 +21,7 @@ from holdfast.model.names import lacking
 from holdfast.model.near import NearList
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED
+from holdfast.model.samples import Sample
 
 Form = dict[str, Any]
 """A JSON object that a commit stores and somebody else reads."""
@@ -122,6 +123,8 @@ class ColumnRecord:
     nulls: int
     lowest: Extreme | None  # None: there is no value, or none with an order
     highest: Extreme | None
+    values: Sample | None = field(default=None, metadata=ADDED)  # None: not known
+    shapes: Sample | None = field(default=None, metadata=ADDED)  # of texts; None: not known
 
 
 @dataclass(frozen=True)

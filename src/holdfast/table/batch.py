@@ -279,6 +279,7 @@ def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dic
                 requests,
                 table.columns.schema,
                 columns.end_words(table),
+                columns.samples_of(table),
                 run.destination.prefix,
             )
             for table, requests in asked

@@ -1,17 +1,16 @@
 """Facts about the columns of a table, and how a batch changes them.
 
 The lowest and the highest value of a column are stored with the number of rows that have them.
-Deletes count that number down, and the column is scanned again only when it reaches 0.
+Deletes count that number down, and the column is scanned again only when it reaches 0. What occurs
+in a column is stored in the same way (:mod:`holdfast.model.samples`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
 
@@ -27,10 +26,10 @@ from holdfast.table.state import Table
 from holdfast.tasks import columns as tasks
 from holdfast.tasks.columns import SIDES, ColumnSummary, End, Ends, EndWords
 from holdfast.tasks.encode import has_bytes
+from holdfast.tasks.literals import value_at
 from holdfast.tasks.nanoseconds import is_nano, text
+from holdfast.tasks.samples import Samples
 from holdfast.tasks.shown import plain
-
-_LOW63 = 0x7FFFFFFFFFFFFFFF
 
 
 def collected(
@@ -38,28 +37,33 @@ def collected(
 ) -> tuple[ColumnSummary, ...]:
     """The facts of the rows that tasks wrote. Of text columns only nulls are counted where the
     table keeps no raw rows."""
-    facts = [ColumnSummary()] * len(columns.names)
+    kinds = [field.type for field in columns.schema]
+    facts = [tasks.summary(kind, raw) for kind in kinds]
     for task_result in task_results:
         forms = task_result.facts["columns"]
         facts = [
-            summary.joined(ColumnSummary.from_form(form))
-            for summary, form in zip(facts, forms, strict=True)
+            summary.joined(_known(ColumnSummary.from_form(form), kind, raw))
+            for summary, form, kind in zip(facts, forms, kinds, strict=True)
         ]
-    kinds = [field.type for field in columns.schema]
-    return tuple(
-        ColumnSummary(summary.nulls) if has_bytes(kind) and not raw else summary
-        for summary, kind in zip(facts, kinds, strict=True)
-    )
+    return tuple(facts)
+
+
+def _known(summary: ColumnSummary, kind: pa.DataType, raw: bool) -> ColumnSummary:
+    """What the table keeps of the facts about a column."""
+    if raw or not has_bytes(kind):
+        return summary
+    values = summary.samples.values
+    return ColumnSummary(summary.nulls, samples=Samples(values and values.unlabelled))
 
 
 def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRecord, ...]:
-    """What a commit stores."""
-    return tuple(
-        ColumnRecord(
-            summary.nulls, *(_extreme(end, columns.schema.field(c).type) for end in summary.ends)
-        )
-        for c, summary in enumerate(facts)
-    )
+    """What a commit stores; nothing where nothing is known."""
+    return tuple(_record(each, columns.schema.field(c).type) for c, each in enumerate(facts))
+
+
+def _record(summary: ColumnSummary, kind: pa.DataType) -> ColumnRecord:
+    lowest, highest = (_extreme(end, kind) for end in summary.ends)
+    return ColumnRecord(summary.nulls, lowest, highest, *summary.samples)
 
 
 def end_words(table: Table) -> tuple[EndWords, ...]:
@@ -73,15 +77,22 @@ def end_words(table: Table) -> tuple[EndWords, ...]:
     )
 
 
+def samples_of(table: Table) -> dict[int, Samples]:
+    """What is known to occur in the columns, by their numbers."""
+    return {column: facts.samples for column, facts in enumerate(_facts(table)) if facts.samples[0]}
+
+
 @dataclass(frozen=True)
 class Remaining:
     """A table after its deletes, the facts that are left of its columns, and those of the added
-    rows. The columns ``again`` have to be scanned for their lowest or highest value."""
+    rows. The columns ``again`` have to be scanned for their lowest or highest value, and those that
+    are ``sampled`` for what occurs in them."""
 
     table: Table
     facts: tuple[ColumnSummary, ...]
     added: tuple[ColumnSummary, ...]
     again: tuple[int, ...] = ()
+    sampled: tuple[int, ...] = ()
 
 
 def remaining(
@@ -91,7 +102,7 @@ def remaining(
     facts = _facts(before)
     if deleted is None or not deleted.count or not facts:
         return Remaining(table, facts, added)
-    left, again = [], []
+    left, again, sampled = [], [], []
     for column, summary in enumerate(facts):
         nulls = summary.nulls - int(deleted.nulls[column])
         numbers = [deleted.had.get((column, side), 0) for side in SIDES]
@@ -102,20 +113,27 @@ def remaining(
                 ends = deleted.rest[column]
             else:
                 again.append(column)
-        left.append(ColumnSummary(nulls, ends))
-    return Remaining(table, tuple(left), added, tuple(again))
+        samples = deleted.samples.get(column)
+        if samples is None:
+            gone = deleted.gone.get(column, {}) if nulls < table.rows else None
+            samples = summary.samples.without(gone)
+            if gone and not samples.joined(added[column].samples).show(summary.samples):
+                sampled.append(column)
+        left.append(ColumnSummary(nulls, ends, samples))
+    return Remaining(table, tuple(left), added, tuple(again), tuple(sampled))
 
 
 def settled(run: Run, tables: Sequence[Remaining]) -> list[tuple[ColumnRecord, ...]]:
     """The facts after the batch; all columns that have to be scanned again are scanned in one
     job."""
     scans = [
-        (number, tasks.Scan(share, rest.table.columns.schema, rest.again))
+        (number, tasks.Scan(share, rest.table.columns.schema, rest.again, rest.sampled))
         for number, rest in enumerate(tables)
-        if rest.again
+        if rest.again or rest.sampled
         for share in shares(rest.table.view(run.store.path, run.options), run.runner.tasks)
     ]
     seen = [[ColumnSummary()] * len(rest.facts) for rest in tables]
+    samples: list[dict[int, Samples]] = [{} for _ in tables]
     if scans:
         with run.stage("columns"):
             results = run_all(run.runner, [(tasks.scan, scan) for _, scan in scans])
@@ -123,17 +141,26 @@ def settled(run: Run, tables: Sequence[Remaining]) -> list[tuple[ColumnRecord, .
             for column, form in zip(scan.columns, result.facts["ends"], strict=True):
                 ends = ColumnSummary(0, tasks.ends_of(form))
                 seen[number][column] = seen[number][column].joined(ends)
+            for column, form in zip(scan.sampled, result.facts["samples"], strict=True):
+                found, known = tasks.samples_of(form), samples[number]
+                known[column] = known[column].joined(found) if column in known else found
     return [
-        records(rest.table.columns, _together(rest, of_table))
-        for rest, of_table in zip(tables, seen, strict=True)
+        records(rest.table.columns, _together(rest, of_table, occurring))
+        for rest, of_table, occurring in zip(tables, seen, samples, strict=True)
     ]
 
 
-def _together(rest: Remaining, seen: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """The facts that are left, with the ends of columns that were scanned again, joined with those
-    of the added rows."""
+def _together(
+    rest: Remaining, seen: Sequence[ColumnSummary], samples: Mapping[int, Samples]
+) -> list[ColumnSummary]:
+    """The facts that are left, with what was found of columns that were scanned again, joined with
+    those of the added rows."""
     return [
-        replace(old, ends=seen[c].ends if c in rest.again else old.ends).joined(rest.added[c])
+        ColumnSummary(
+            old.nulls,
+            seen[c].ends if c in rest.again else old.ends,
+            samples.get(c, old.samples),
+        ).joined(rest.added[c])
         for c, old in enumerate(rest.facts)
     ]
 
@@ -146,13 +173,26 @@ def differences(table: Table, task_results: Sequence[TaskResult], raw: bool) -> 
     return [
         f"the profile has other facts about column {name} than its rows"
         for name, stored, new in zip(table.columns.names, table.facts, fresh, strict=True)
-        if stored != new
+        if not _say_the_same(stored, new)
     ]
+
+
+def _say_the_same(stored: ColumnRecord, new: ColumnRecord) -> bool:
+    if _samples(stored) == Samples():  # of an earlier Holdfast
+        new = replace(new, values=None, shapes=None)
+    same = _samples(stored).say_the_same(_samples(new))
+    return same and replace(stored, values=None, shapes=None) == replace(
+        new, values=None, shapes=None
+    )
+
+
+def _samples(record: ColumnRecord) -> Samples:
+    return Samples(record.values, record.shapes)
 
 
 def _facts(table: Table) -> tuple[ColumnSummary, ...]:
     return tuple(
-        ColumnSummary(record.nulls, (_end(record.lowest), _end(record.highest)))
+        ColumnSummary(record.nulls, (_end(record.lowest), _end(record.highest)), _samples(record))
         for record in table.facts
     )
 
@@ -193,14 +233,8 @@ def value_of(end: End, kind: pa.DataType) -> Any:
         beginning = content.decode("utf-8", "ignore" if cut else "replace")
         return beginning + "…" if cut else beginning
     number = tasks.number_of(end.key)
-    if at.is_boolean(kind):
-        return bool(number)
-    if at.is_floating(kind):
-        bits = np.int64(number)
-        return plain(float((bits ^ ((bits >> 63) & np.int64(_LOW63))).view(np.float64)))
-    if at.is_decimal128(kind):
-        sign, digits, _ = Decimal(number).as_tuple()
-        return plain(Decimal((sign, digits, -kind.scale)))  # exact, whatever Python's context is
+    if at.is_boolean(kind) or at.is_floating(kind) or at.is_decimal128(kind):
+        return plain(value_at(number, kind))
     if at.is_integer(kind):
         return number
     if is_nano(kind):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from holdfast.store import Lease, Store
 from holdfast.table.change import RowChange
 from holdfast.table.placement import ranges
 from holdfast.table.state import Table
-from holdfast.tasks.columns import Ends, EndWords, ends_of
+from holdfast.tasks.columns import Ends, EndWords, ends_of, samples_of
 from holdfast.tasks.encode import layout
 from holdfast.tasks.rows import (
     AMBIGUOUS,
@@ -31,6 +31,7 @@ from holdfast.tasks.rows import (
     even_ranges,
     locate,
 )
+from holdfast.tasks.samples import Samples
 from holdfast.tasks.segments import ROWS, Segment, map_passing, moved_index, with_dead
 from holdfast.tasks.shown import rows_as_text
 from holdfast.tasks.view import View, bounds
@@ -69,6 +70,7 @@ class TableRequests:
     requests: tuple[Requests, ...]
     schema: pa.Schema
     ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
+    samples: Mapping[int, Samples] = field(default_factory=dict)  # what occurs in its columns
     prefix: str = ""  # of files that tasks write
 
 
@@ -103,6 +105,8 @@ class DeletedRows:
     nulls: I64  # how many of the rows are null in each column
     had: dict[tuple[int, int], int]  # and have its lowest and its highest value
     rest: dict[int, Ends]  # those of the rows that stay, where the tasks gave them
+    gone: dict[int, dict[int, int]]  # by columns, how many of the rows have each code in its sample
+    samples: dict[int, Samples]  # what occurs in the rows that stay, where the tasks gave that
 
     @property
     def count(self) -> int:
@@ -146,9 +150,9 @@ def _items(runner: Runner, wanted: TableRequests) -> list[list[Locate]]:
     items = [_ranges(runner, wanted.view, request) for request in wanted.requests]
     # A task that is alone knows all rows that go, and so what is left.
     schema = wanted.schema if sum(map(len, items)) == 1 else None
-    ends, prefix = wanted.ends, wanted.prefix
+    ends, samples, prefix = wanted.ends, wanted.samples, wanted.prefix
     return [
-        [replace(item, schema=schema, ends=ends, prefix=prefix) for item in of_one]
+        [replace(item, schema=schema, ends=ends, samples=samples, prefix=prefix) for item in of_one]
         for of_one in items
     ]
 
@@ -190,6 +194,11 @@ def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedR
     none = np.zeros(wanted.view.columns, np.int64), np.zeros(len(wanted.ends), np.int64)
     nulls = sum((result.arrays["nulls"] for result in every), none[0])
     had = sum((result.arrays["had"] for result in every), none[1])
+    gone: dict[int, dict[int, int]] = {column: {} for column in wanted.samples}
+    for result in every:
+        for column, codes in result.facts["gone"]:
+            for code, number in codes:
+                gone[column][code] = gone[column].get(code, 0) + number
     return DeletedRows(
         wanted,
         tuple(map(_located, every)),
@@ -199,6 +208,8 @@ def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedR
         nulls,
         {(end.column, end.side): int(n) for end, n in zip(wanted.ends, had, strict=True)},
         {column: ends_of(form) for result in every for column, *form in result.facts["rest"]},
+        gone,
+        {c: samples_of(form) for result in every for c, *form in result.facts["samples"]},
     )
 
 

@@ -1,4 +1,4 @@
-"""Facts about columns: the number of nulls, and the lowest and highest value.
+"""Facts about columns: the number of nulls, the lowest and highest value, and what occurs.
 
 A value is identified by its *key*, hexadecimal text with the order of the values: the words of
 numbers, dates and times, and the first few bytes of texts and binary values. Each lowest or highest
@@ -9,7 +9,7 @@ removes the last. For a text longer than its key that number is unknown (None).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from holdfast.kernels import columns as kernels
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
+from holdfast.model.records import from_form, to_form
+from holdfast.model.samples import Sample
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.encode import RowLayout, encode, has_bytes, layout, orders
+from holdfast.tasks.samples import Sampler, Samples, text_bytes
 from holdfast.tasks.segments import (
     Segment,
     live_positions,
@@ -67,20 +70,34 @@ class ColumnSummary:
 
     nulls: int = 0
     ends: Ends = (None, None)
+    samples: Samples = Samples()  # noqa: RUF009  a tuple, which nobody changes
 
-    def joined(self, other: ColumnSummary) -> ColumnSummary:
-        """The facts about both sets of rows together."""
-        lowest, highest = (joined(side, (self.ends[side], other.ends[side])) for side in SIDES)
-        return ColumnSummary(self.nulls + other.nulls, (lowest, highest))
+    def joined(self, newer: ColumnSummary) -> ColumnSummary:
+        """The facts about these rows and newer ones together."""
+        lowest, highest = (joined(side, (self.ends[side], newer.ends[side])) for side in SIDES)
+        return ColumnSummary(
+            self.nulls + newer.nulls, (lowest, highest), self.samples.joined(newer.samples)
+        )
 
     def to_form(self) -> list[Any]:
         """As a task sends it."""
-        return [self.nulls, *self.ends]
+        return [self.nulls, *self.ends, *map(to_form, self.samples)]
 
     @staticmethod
     def from_form(form: list[Any]) -> ColumnSummary:
         """What a task sent."""
-        return ColumnSummary(form[0], ends_of(form[1:]))
+        return ColumnSummary(form[0], ends_of(form[1:3]), samples_of(form[3:]))
+
+
+def summary(kind: pa.DataType, raw: bool) -> ColumnSummary:
+    """The facts about a column of no rows, where raw rows are kept or not."""
+    return ColumnSummary(0, (None, None), Sampler(kind, raw).samples)
+
+
+def samples_of(form: Sequence[Any]) -> Samples:
+    """The samples that a task sent."""
+    values, shapes = (None if each is None else from_form(Sample, each) for each in form)
+    return Samples(values, shapes)
 
 
 def ends_of(form: Sequence[Any]) -> Ends:
@@ -129,13 +146,16 @@ class Collected:
         self._types = [field.type for field in schema]
         self._raw = raw
         self._facts = [ColumnSummary()] * len(self._types)
+        self._samplers = [Sampler(kind, raw) for kind in self._types]
 
     def add(self, words: U64, batch: pa.RecordBatch) -> None:
         """Take in rows, and their words, which are column-major."""
         for column, kind in enumerate(self._types):
             empty = batch.column(column).null_count
             ends: Ends = (None, None)
-            if empty < batch.num_rows and (orders(kind) or (has_bytes(kind) and self._raw)):
+            readable, sampler = self._raw or not has_bytes(kind), self._samplers[column]
+            has_ends = readable and (orders(kind) or has_bytes(kind))
+            if empty < batch.num_rows and (has_ends or not sampler.is_done):
                 first = self._layout.offsets[column]
                 cells = words[first : first + self._layout.widths[column]]
                 array = batch.column(column)
@@ -143,13 +163,19 @@ class Collected:
                     mask = words[self._layout.value_words + column // 64]
                     cells = cells[:, ~null_flags(mask, column)]
                     array = array.drop_null()
-                ends = word_ends(cells) if orders(kind) else byte_ends(array, cells)
+                if has_ends:
+                    ends = word_ends(cells) if orders(kind) else byte_ends(array, cells)
+                if not sampler.is_done:
+                    sampler.add(cells, array)
             self._facts[column] = self._facts[column].joined(ColumnSummary(empty, ends))
 
     @property
     def forms(self) -> list[Any]:
         """As a task sends them."""
-        return [summary.to_form() for summary in self._facts]
+        return [
+            replace(facts, samples=sampler.samples).to_form()
+            for facts, sampler in zip(self._facts, self._samplers, strict=True)
+        ]
 
 
 def null_flags(mask: U64, column: int) -> NDArray[np.bool_]:
@@ -176,10 +202,7 @@ def word_ends(words: U64) -> tuple[End, End]:
 
 def byte_ends(array: pa.Array, hashes: U64) -> tuple[End, End]:
     """The ends of at least one text, without nulls, by their bytes; ``hashes`` are their words."""
-    array = array.cast(pa.large_binary())
-    _, raw, buffer = array.buffers()
-    ends = np.frombuffer(raw, np.int64)[array.offset : array.offset + len(array) + 1]
-    data = np.frombuffer(buffer, np.uint8) if buffer else np.empty(0, np.uint8)
+    ends, data = text_bytes(array)
     out = np.empty(4, np.int64)
     kernels.text_ends(data, ends, hashes, out)
     most = thresholds.current.shown_bytes
@@ -199,11 +222,12 @@ Without = Mapping[int, I64]
 
 @dataclass(frozen=True)
 class Scan:
-    """Find the ends of these columns in all living rows."""
+    """Find the ends of these columns in all living rows, and what occurs in ``sampled`` ones."""
 
     view: View
     schema: pa.Schema
     columns: tuple[int, ...]
+    sampled: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -222,8 +246,16 @@ def facts(item: Whole) -> Iterator[TaskResult]:
 
 
 def scan(item: Scan) -> Iterator[TaskResult]:
-    """The ends of the columns."""
-    yield TaskResult({"ends": [column_ends(item.view, item.schema, c) for c in item.columns]})
+    """The ends of the columns, and what occurs."""
+    yield TaskResult(
+        {
+            "ends": [column_ends(item.view, item.schema, c) for c in item.columns],
+            "samples": [
+                [*map(to_form, column_facts(item.view, item.schema, c).samples)]
+                for c in item.sampled
+            ],
+        }
+    )
 
 
 def column_ends(view: View, schema: pa.Schema, column: int, without: Without | None = None) -> Ends:
@@ -241,16 +273,26 @@ def column_ends(view: View, schema: pa.Schema, column: int, without: Without | N
     return facts.ends
 
 
-def column_facts(view: View, schema: pa.Schema, column: int) -> ColumnSummary:
-    """The facts about a column in all living rows, found without an index."""
+def column_facts(
+    view: View, schema: pa.Schema, column: int, without: Without | None = None
+) -> ColumnSummary:
+    """The facts about a column in all living rows but those left out, found without an index."""
+    kind = schema.field(column).type
+    sampler = Sampler(kind, all(segment.raw is not None for segment in view.segments))
     facts = ColumnSummary()
     for segment in view.segments:
-        facts = facts.joined(_segment_facts(view, segment, schema, column, _NOBODY))
-    return facts
+        gone = (without or {}).get(segment.number, _NOBODY)
+        facts = facts.joined(_segment_facts(view, segment, schema, column, gone, sampler))
+    return replace(facts, samples=sampler.samples)
 
 
 def _segment_facts(
-    view: View, segment: Segment, schema: pa.Schema, column: int, gone: I64
+    view: View,
+    segment: Segment,
+    schema: pa.Schema,
+    column: int,
+    gone: I64,
+    sampler: Sampler | None = None,
 ) -> ColumnSummary:
     shape, kind = layout(schema), schema.field(column).type
     live = live_positions(view.path, segment)
@@ -261,13 +303,13 @@ def _segment_facts(
     nulls = live.size - filled.size
     if not filled.size:
         return ColumnSummary(nulls)
-    if orders(kind):
-        first = shape.offsets[column]
-        cells = words[filled, first : first + shape.widths[column]]
-        return ColumnSummary(nulls, word_ends(np.ascontiguousarray(cells.T)))
+    first = shape.offsets[column]
+    cells = np.ascontiguousarray(words[filled, first : first + shape.widths[column]].T)
     if has_bytes(kind) and segment.raw is not None:
-        return ColumnSummary(nulls, _raw_ends(view, segment, shape, column, filled))
-    return ColumnSummary(nulls)
+        return ColumnSummary(nulls, _raw_ends(view, segment, column, filled, cells, sampler))
+    if sampler is not None and not sampler.is_done:
+        sampler.add(cells, None)
+    return ColumnSummary(nulls, word_ends(cells) if orders(kind) else (None, None))
 
 
 def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, gone: I64) -> Ends:
@@ -306,11 +348,16 @@ def _steps(total: int) -> Iterator[tuple[int, int]]:
         start, size = start + size, 2 * size
 
 
-def _raw_ends(view: View, segment: Segment, shape: RowLayout, column: int, filled: I64) -> Ends:
-    """The ends of texts, from raw rows, as their words are hashes."""
+def _raw_ends(
+    view: View,
+    segment: Segment,
+    column: int,
+    filled: I64,
+    hashes: U64,
+    sampler: Sampler | None,
+) -> Ends:
+    """The ends of texts, from raw rows, as their words are hashes; and what occurs."""
     reader = open_raw(view.path, segment, [column])
-    first = shape.offsets[column]
-    hashes = map_words(view.path, segment).at(filled)[filled, first : first + 2].T
     facts = ColumnSummary()
     start = 0
     for number in range(reader.num_record_batches):
@@ -319,5 +366,7 @@ def _raw_ends(view: View, segment: Segment, shape: RowLayout, column: int, fille
         if hi > lo:
             there = array.take(pa.array(filled[lo:hi] - start))
             facts = facts.joined(ColumnSummary(0, byte_ends(there, hashes[:, lo:hi])))
+            if sampler is not None and not sampler.is_done:
+                sampler.add(hashes[:, lo:hi], there)
         start += len(array)
     return facts.ends

@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
 
-from holdfast.kernels.arrays import I64
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model.literals import BOOLEAN, NUMBER, TEXT, plain_number
 from holdfast.tasks.coding import UNITS
 from holdfast.tasks.encode import words_of
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 24 * 60 * 60
+_LOW63 = 0x7FFFFFFFFFFFFFFF
 _EXACT = Context(prec=1_000, traps=[Inexact])
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -124,6 +125,28 @@ def words(values: Sequence[Any], kind: pa.DataType) -> I64:
     if at.is_timestamp(kind) or at.is_time64(kind):
         return words_of(pa.array(values, pa.int64()).view(kind))[0]
     return words_of(pa.array(values, kind))[0]
+
+
+def value_at(number: int, kind: pa.DataType) -> Any:
+    """The value of an ordered type whose words hold an integer."""
+    if at.is_boolean(kind):
+        return bool(number)
+    if at.is_floating(kind):
+        bits = np.int64(number)
+        return float((bits ^ ((bits >> 63) & np.int64(_LOW63))).view(np.float64))
+    if at.is_decimal128(kind):
+        sign, digits, _ = Decimal(number).as_tuple()
+        return Decimal((sign, digits, -kind.scale))  # exact, whatever Python's context is
+    return number
+
+
+def text_at(cell: U64, kind: pa.DataType) -> str | None:
+    """How the value in the words of a cell is written; None: it is not."""
+    low, *high = cell.view(np.int64).tolist()
+    value = value_at((high[0] << 64) + low % (1 << 64) if high else low, kind)
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return text_of(value, kind)
 
 
 # Numbers

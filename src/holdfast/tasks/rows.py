@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +12,13 @@ import pyarrow as pa
 
 from holdfast.kernels import evidence, index
 from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.samples import codes as sample_codes
 from holdfast.model import thresholds
+from holdfast.model.records import to_form
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
-from holdfast.tasks.columns import EndWords, column_ends, null_flags
+from holdfast.tasks.columns import EndWords, column_ends, column_facts, null_flags
+from holdfast.tasks.samples import Samples
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -52,6 +55,7 @@ class Locate:
     high: int | None = None  # above all codes
     schema: pa.Schema | None = None  # of the table, where this task finds all rows that go from it
     ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
+    samples: Mapping[int, Samples] = field(default_factory=dict)  # what occurs in its columns
     prefix: str = ""  # of the file that many positions go to
     replacing: bool = False  # the requests are whole rows, which take the places of those found
 
@@ -109,6 +113,7 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     view, wanted = item.view, WantedRows.of(item)
     gone, counts = _matches(item, wanted)
     nulls, had, unchanged = _contents(item, wanted, gone)
+    sampled = _sampled(item, gone)
     ends = np.cumsum([positions.size for positions in gone.values()], dtype=np.int64).tolist()
     parts = [positions.astype(np.uint32) for positions in gone.values()]
     arrays = {"positions": np.concatenate([np.empty(0, np.uint32), *parts])}
@@ -124,6 +129,8 @@ def locate(item: Locate) -> Iterator[TaskResult]:
         "ends": ends,
         "file": file,
         "rest": _rest(item, had, gone),
+        "gone": [[column, [*codes.items()]] for column, codes in sampled.items()],
+        "samples": _samples_left(item, sampled, gone),
     }
     yield TaskResult(facts, {**arrays, "nulls": nulls, "had": had})
 
@@ -256,6 +263,47 @@ def _rest(item: Locate, had: I64, gone: dict[int, I64]) -> list[list[Any]]:
     few = view.live <= most_rows(view.words)
     near = [c for c in sorted(lost) if few or all(str(c) in s.indexes for s in view.segments)]
     return [[c, *column_ends(view, schema, c, gone)] for c in near]
+
+
+def _sampled(item: Locate, gone: dict[int, I64]) -> dict[int, dict[int, int]]:
+    """By columns, how many of the rows that go have each code of the column's sample."""
+    number: dict[int, dict[int, int]] = {column: {} for column in item.samples}
+    for segment in item.view.segments:
+        if segment.number not in gone:
+            continue
+        rows = item.view.rows(segment, gone[segment.number])
+        for column, samples in item.samples.items():
+            for code, more in _having_codes(rows, item.view.shape, column, samples).items():
+                number[column][code] = number[column].get(code, 0) + more
+    return number
+
+
+def _having_codes(
+    rows: U64, shape: evidence.RowShape, column: int, samples: Samples
+) -> dict[int, int]:
+    known = np.unique(
+        np.array([entry[0] for each in samples if each for entry in each.entries], np.uint64)
+    )
+    nulls = null_flags(rows[:, shape.owner.size + column // 64], column)
+    cells = rows[~nulls, shape.first[column] : shape.first[column + 1]]
+    codes = sample_codes(np.ascontiguousarray(cells.T))
+    found, number = np.unique(codes[np.isin(codes, known)], return_counts=True)
+    return dict(zip(found.tolist(), number.tolist(), strict=True))
+
+
+def _samples_left(
+    item: Locate, sampled: dict[int, dict[int, int]], gone: dict[int, I64]
+) -> list[list[Any]]:
+    """What occurs in the rows that are left, of columns whose samples show that no more."""
+    view, schema = item.view, item.schema
+    if schema is None or view.live > most_rows(view.words):
+        return []
+    lost = [
+        column
+        for column, samples in item.samples.items()
+        if not samples.without(sampled[column]).show(samples)
+    ]
+    return [[c, *map(to_form, column_facts(view, schema, c, gone).samples)] for c in lost]
 
 
 def _between(

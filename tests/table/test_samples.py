@@ -1,0 +1,163 @@
+"""What occurs in columns: what is kept is what the rows have, whatever came and went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.model import samples as model
+from holdfast.model.commits import ColumnRecord
+from holdfast.model.literals import plain_number
+from holdfast.model.options import Options
+from holdfast.model.samples import Listing, Sample, pattern_of, shape_of
+from holdfast.tasks import samples as tasks
+from holdfast.tasks.encode import words_of
+from holdfast.tasks.literals import whole
+from holdfast.tasks.samples import Sampler
+from tests import oracle
+from tests.flow.batches import batches
+from tests.flow.tables import KINDS, Kind, Shop, folder, small_limits
+from tests.flow.test_law import LIMITS, law
+from tests.strategies import Rows, rows_of
+
+TEXTS = (
+    *("AB-1", "CD-2", "AB-12", "a@b.co", "x.y@example.org", "http://a", ""),
+    *("zoë", "0d4a2c6e-3b1f-4d0a-9c3e-8f7b6a5d4c3b", "x" * 65, "A1", "B2", "C3"),
+)
+CODES = Kind("string", pa.string(), TEXTS)
+ALIKE = Kind("string", pa.string(), ("A1", "B2", "C3", "D4", "E5", "F66"))
+
+
+def written(cell: Any) -> str | None:
+    """A value as rules write it."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return cell if isinstance(cell, str) else plain_number(repr(cell))
+
+
+def assert_exact(
+    shop: Shop, rows: Rows, values: Listing, shapes: Listing, keep_rows: bool = True
+) -> None:
+    """What is said to occur is what does, as brute force finds it."""
+    facts: Sequence[ColumnRecord] = shop.store.read().tables["t"].facts
+    for c, (kind, known) in enumerate(zip(shop.kinds, facts, strict=True)):
+        cells = [kind.cell(row[c], i) for i, row in enumerate(rows) if row[c] is not None]
+        number = Counter(0.0 if cell == 0 else cell for cell in cells)
+        assert known.values is not None
+        assert known.values.more == (len(number) > values.most)
+        is_text = kind.arrow == pa.string()
+        if not known.values.more:
+            listed = Counter({label: rows_ for _, rows_, label in known.values.entries})
+            if keep_rows or not is_text:
+                assert listed == Counter({written(cell): n for cell, n in number.items()})
+            assert sorted(rows_ for _, rows_, _ in known.values.entries) == sorted(number.values())
+        if not (is_text and keep_rows):
+            assert known.shapes is None
+            continue
+        alike: dict[str, str] = {}
+        for cell in cells:
+            alike.setdefault(oracle.shape(cell), cell)
+        assert known.shapes is not None
+        assert known.shapes.more == (len(alike) > shapes.most)
+        if not known.shapes.more:
+            assert known.shapes.labels == {shape_of(cell) for cell in alike.values()}
+        pattern = pattern_of(known.shapes)
+        if pattern is not None:
+            matched = pc.match_substring_regex(pa.array(cells, pa.string()), whole(pattern))
+            assert pc.all(matched).as_py()
+
+
+@pytest.mark.slow
+@law(30)
+@given(data=st.data(), tasks_=st.integers(1, 3))
+def test_kept_equals_fresh(data: st.DataObject, tasks_: int) -> None:
+    values = Listing(data.draw(st.sampled_from([1, 2, 3, 32])))
+    shapes = Listing(data.draw(st.sampled_from([1, 2, 8])), data.draw(st.sampled_from([1, 2, 4])))
+    keep_rows = data.draw(st.sampled_from([True, True, False]))
+    kinds = data.draw(
+        st.lists(st.sampled_from([CODES, CODES, ALIKE, *KINDS[:1]]), min_size=1, max_size=3)
+    )
+    rows = data.draw(rows_of(len(kinds), 12))
+    options = Options(kinds=("keys",), keep_rows=keep_rows)
+    with folder() as path, small_limits(**data.draw(LIMITS)) as patch:
+        patch.setattr(tasks, "VALUES", values)
+        patch.setattr(tasks, "SHAPES", shapes)
+        shop = Shop(Path(path) / "p", kinds, rows, options, tasks_)
+        assert_exact(shop, rows, values, shapes, keep_rows)
+        for _ in range(data.draw(st.integers(1, 5))):
+            change = data.draw(batches(len(kinds), rows))
+            shop.apply(**change.batch)
+            rows = change.after
+            assert_exact(shop, rows, values, shapes, keep_rows)
+        assert shop.verify().equal
+
+
+@pytest.mark.parametrize("number", [31, 32, 33, 40, 41, 200])
+def test_a_column_with_about_as_many_values_as_are_listed(tmp_path: Path, number: int) -> None:
+    """Rows go one half at a time, until few values are left, and come again."""
+    rows: Rows = [(i,) for i in range(number)]
+    shop = Shop(tmp_path / "p", 1, rows, Options(kinds=("keys",)), 2)
+    assert_exact(shop, rows, model.VALUES, model.SHAPES)
+    gone: list[Any] = []
+    while len(rows) > 1:
+        half = rows[: len(rows) // 2]
+        gone, rows = gone + half, rows[len(half) :]
+        shop.apply(deletes=half)
+        assert_exact(shop, rows, model.VALUES, model.SHAPES)
+    shop.apply(inserts=gone)
+    assert_exact(shop, [*rows, *gone], model.VALUES, model.SHAPES)
+    assert shop.verify().equal
+
+
+SOME = st.sampled_from([*"ABab09-@._ :/%é\\[]{}^$\n\x7f", "http", "https://", "@b.co", "a" * 60])
+
+
+@law(60)
+@given(texts=st.lists(st.lists(SOME, max_size=8).map("".join) | st.sampled_from(TEXTS), min_size=1))
+def test_shapes_are_those_of_brute_force(texts: list[str]) -> None:
+    """The kernel tells texts apart as the oracle does, and every pattern matches its text."""
+    array = pa.array(texts, pa.string())
+    sampler = Sampler(pa.string(), True)
+    sampler._full = True  # there are too many values: shapes come from the kernel
+    sampler.add(words_of(array)[0].view(np.uint64), array)
+    fresh = {shape_of(text) for text in texts}
+    shapes = sampler.samples.shapes
+    assert shapes is not None
+    assert shapes.more == (len(fresh) > model.SHAPES.most)
+    if not shapes.more:
+        assert shapes.labels == fresh
+    by_shape: dict[str, set[str]] = {}
+    for text in texts:
+        by_shape.setdefault(oracle.shape(text), set()).add(shape_of(text))
+        if pattern := shape_of(text):
+            assert pc.match_substring_regex(pa.array([text]), whole(pattern))[0].as_py()
+    assert all(len(patterns) == 1 for patterns in by_shape.values())
+    named = [patterns for shape, patterns in by_shape.items() if shape]
+    assert len(set().union(*named)) == len(named)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "pattern"),
+    [
+        (["AB-1", "C-22"], "[A-Z]{1,2}-[0-9]{1,2}"),
+        (["AB-1", "AB1"], None),
+        (["a@b.co", "ab1"], None),
+        (["a@b.co", "c@d.org"], model.EMAIL),
+        (["zoë"], None),
+        (["2026-01-02", "2025-11-30"], model.DATE),
+        ([], None),
+        (["(1)", "(22)"], r"\([0-9]{1,2}\)"),
+    ],
+)
+def test_patterns(shapes: list[str], pattern: str | None) -> None:
+    entries = [(number, 1, shape_of(text)) for number, text in enumerate(shapes)]
+    assert pattern_of(Sample.of(entries, model.SHAPES)) == pattern
