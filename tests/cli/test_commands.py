@@ -79,7 +79,7 @@ def test_show_json(run: Run, shop: Path) -> None:
     assert orders["columns"] == HEADER.strip().split(",")
     assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
     assert orders["duplicates"] == 0
-    lists = {"keys", "non_keys", "functional_dependencies", "column_facts", "near"}
+    lists = {"keys", "non_keys", "functional_dependencies", "column_facts", "near", "column_rules"}
     assert set(orders) == {"rows", "columns", "duplicates", "grain", "first", "by_chance", *lists}
     assert not any(each.get("by_chance") for each in orders["first"]["functional_dependencies"])
     assert orders["grain"]["columns"] == ["id"]
@@ -508,10 +508,12 @@ def test_show_begins_with_what_matters(in_process: None, run: Run, tmp_path: Pat
         "    id, never null",
         "  4 functional dependencies, none of which explains redundancy",
     ]
-    assert lines[9] == "  one row per id: one column, never null, called like an identifier"
-    assert lines[-4:] == [
+    assert lines[7:9] == ["  7 rules of columns", ""]
+    assert lines[10] == "  one row per id: one column, never null, called like an identifier"
+    assert lines[-5:] == [
         "  1 parent",
         "    orders(customer) in customers(id)",
+        "  11 rules of columns",
         "",
         "1 inclusion dependency, 1 of them into a key",
     ]

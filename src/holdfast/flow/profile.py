@@ -190,9 +190,13 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
 
 
 def discovered(run: Run, known: TableState) -> TableState:
-    """With what the kinds that are looked for need of pairs of rows, each space once."""
+    """With what the kinds that are looked for need of columns, and of pairs of rows, each space
+    once."""
     needs: dict[str, pairs.Need] = {}
-    for kind in registry.named(run.options.kinds):
+    kinds = registry.named(run.options.kinds)
+    if any(kind.samples for kind in kinds):
+        known = replace(known, table=columns.completed(run, known.table))
+    for kind in kinds:
         need = kind.needs(run, known.table)
         if need is not None:
             other = needs.get(need.space.name, need)

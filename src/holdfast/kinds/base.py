@@ -87,6 +87,12 @@ class Kind(ABC):
     default: ClassVar[bool] = True
     """Whether it is looked for where no kinds are named."""
 
+    how_lost: ClassVar[tuple[str, str]] = ("broken", "would break")
+    """What is said of some that rows violate, and of those that they would violate."""
+
+    how_minimal: ClassVar[str] = "shorter"
+    """What those became in whose place others hold that imply them."""
+
     gates: ClassVar[bool] = True
     """Whether one that breaks lets ``check`` exit with 1 where no kinds are named."""
 
@@ -98,6 +104,9 @@ class Kind(ABC):
 
     values: ClassVar[bool] = False
     """Whether it needs the values of all columns to be counted."""
+
+    samples: ClassVar[bool] = False
+    """Whether it needs to know what occurs in columns."""
 
     needs_distinct_rows: ClassVar[bool] = False
     """Whether a row that is there twice breaks all of them."""
@@ -328,6 +337,10 @@ class Kind(ABC):
     def body(self, constraint: Any) -> str:
         """A constraint that a change tells of, under its table's heading."""
         return plain(constraint.body)
+
+    def became(self, old: Any, new: Any) -> str:
+        """A constraint that a batch changed, and the one that holds in its place."""
+        return f"{self.body(old)} → {self.body(new)}"
 
     def explain(self, page: Page, table: TableSnapshot) -> None:  # noqa: B027  most need not
         """Tell how it is known in a table, for ``show --verbose``."""

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from holdfast.rules.form import RuleForm, Tables
     from holdfast.table.state import Table
 
-KEYS, FDS, INDS, DCS = (
-    Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints(),
+KEYS, FDS, INDS, DCS, COLUMNS = (
+    Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints(), ColumnRules(),
 )  # fmt: skip
 
-REGISTRY: dict[str, Kind] = {kind.name: kind for kind in (KEYS, FDS, INDS, DCS)}
+REGISTRY: dict[str, Kind] = {kind.name: kind for kind in (KEYS, FDS, INDS, DCS, COLUMNS)}
 """Every kind that profiles look for by the name that ``--kinds`` gives it, in the order in which
 they are shown."""
 
-ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(), ColumnRules())
+ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
 """Kinds whose rules are expected and explained, but that no profile searches for."""
 
 Shown = TypeVar("Shown", bound=Part)
@@ -147,7 +147,7 @@ def completed(options: Options) -> Options:
     """Options whose kinds exist: those that are given or, without any, those by default.
 
     >>> completed(Options()).kinds
-    ('keys', 'fds', 'inds')
+    ('keys', 'fds', 'inds', 'columns')
     """
     if not options.kinds:
         defaults = tuple(kind.name for kind in REGISTRY.values() if kind.default)

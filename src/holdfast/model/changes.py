@@ -24,14 +24,16 @@ FromForm = Callable[[str, Json], Constraint]
 class Broken(Serializable):
     """A constraint that held before, and that rows violate now: ``witness`` has two of them.
 
-    ``repeated``: it is a key, and broke only because rows are there twice.
+    ``repeated``: it is a key, and broke only because rows are there twice. ``now`` holds in its
+    place: a domain with further values, bounds that are further apart.
     """
 
-    FORM = ((INLINE, "constraint"), "witness", "repeated")
+    FORM = ((INLINE, "constraint"), "witness", "repeated", "now")
 
     constraint: Constraint
     witness: tuple[Row, ...] = ()
     repeated: bool = field(default=False, metadata=ADDED)
+    now: Constraint | None = field(default=None, metadata=ADDED)
 
     def __repr__(self) -> str:
         return f"<Broken {self.constraint}{', by repeated rows' if self.repeated else ''}>"
@@ -95,7 +97,12 @@ class KindChanges(Serializable):
         return KindChanges(
             tuple(make(table, entry) for entry in form["gained"]),
             tuple(
-                Broken(make(table, entry), tuple(entry["witness"]), entry.get("repeated", False))
+                Broken(
+                    make(table, entry),
+                    tuple(entry["witness"]),
+                    entry.get("repeated", False),
+                    make(table, entry["now"]) if "now" in entry else None,
+                )
                 for entry in form["broken"]
             ),
             tuple(Superseded(make(table, e), make(table, e["by"])) for e in form["superseded"]),

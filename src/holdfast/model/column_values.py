@@ -37,8 +37,12 @@ class Domain(OfTable):
     @property
     def body(self) -> str:
         """How it is written under its table's heading."""
-        values = ", ".join(written(self.type, value) for value in self.values)
-        return f"{quoted(self.column)} in ({values})"
+        return f"{quoted(self.column)} in ({self.listed})"
+
+    @property
+    def listed(self) -> str:
+        """Its values, as they are written."""
+        return ", ".join(written(self.type, value) for value in self.values)
 
     @property
     def involved(self) -> tuple[str, ...]:

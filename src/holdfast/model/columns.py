@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.model.records import Serializable
+from holdfast.model.records import ADDED, Serializable
 
 
 @dataclass(frozen=True)
@@ -13,10 +13,15 @@ class ColumnFacts(Serializable):
     """A column of a table: its type, and what its values are like.
 
     ``distinct`` does not count nulls; ``estimated``: it is not exact. ``minimum`` and ``maximum``
-    are as JSON output shows values, None where there are none, or none with an order.
+    are as JSON output shows values, None where there are none, or none with an order. ``values``
+    are those of a column with few, as rules write them, with their numbers of rows; ``pattern`` is
+    the one that all of its texts match, if their shapes differ in lengths at most.
     """
 
-    FORM = ("name", "type", "nulls", "distinct", "estimated", "minimum", "maximum")
+    FORM = (
+        *("name", "type", "nulls", "distinct", "estimated", "minimum", "maximum"),
+        *("values", "pattern"),
+    )
 
     table: str
     name: str
@@ -27,3 +32,5 @@ class ColumnFacts(Serializable):
     minimum: Any = None
     maximum: Any = None
     at_minimum: int | None = None  # rows that have the lowest value; None: not known
+    values: dict[str, int] | None = field(default=None, metadata=ADDED)  # None: many, or not told
+    pattern: str | None = field(default=None, metadata=ADDED)

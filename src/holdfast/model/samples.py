@@ -16,6 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 Entry = tuple[int, int, str | None]
@@ -66,8 +67,11 @@ class Sample:
         """Of some entries, of which those that come first are kept where there are too many."""
         entries = list(entries)
         if more or Sample(tuple(entries)).size(listing) > listing.most:
-            return Sample(_few([_without_label(each, listing) for each in entries], listing), True)
-        return Sample(_few(entries, listing) if listing.each else tuple(sorted(entries)))
+            few = _few([_without_label(each, listing) for each in entries], listing, 1)
+            return Sample(few, True)
+        if listing.each:
+            return Sample(_few(entries, listing, listing.each))
+        return Sample(tuple(sorted(entries)))
 
     def joined(self, newer: Sample, listing: Listing) -> Sample:
         """What occurs in these rows and in others, which tend to stay longer."""
@@ -99,15 +103,15 @@ class Sample:
         return self.labels == other.labels if listing.each else self == other
 
 
-def _few(entries: Iterable[Entry], listing: Listing) -> tuple[Entry, ...]:
-    """As much as is kept, those that come first."""
+def _few(entries: Iterable[Entry], listing: Listing, each: int) -> tuple[Entry, ...]:
+    """As much as is kept, those that come first, and so many of each shape."""
     if not listing.each:
         return tuple(entries)[: listing.kept]
     number: Counter[str | None] = Counter()
     few = []
     for entry in entries:
         is_new = entry[2] not in number
-        if number[entry[2]] < listing.each and not (is_new and len(number) > listing.kept):
+        if number[entry[2]] < each and not (is_new and len(number) > listing.kept):
             few.append(entry)
         number[entry[2]] += 1
     return tuple(few)
@@ -196,10 +200,49 @@ def pattern_of(sample: Sample) -> str | None:
     runs = [_RUN.findall(shape) for shape in shapes]
     if len({tuple(class_ for class_, _ in each) for each in runs}) > 1:
         return None
-    pattern = ""
+    pattern, covered = "", 1
     for of_run in zip(*runs, strict=True):
         lengths = sorted(int(number or 1) for _, number in of_run)
         low, high = lengths[0], lengths[-1]
         times = f"{{{low},{high}}}" if low < high else f"{{{low}}}" if low > 1 else ""
         pattern += of_run[0][0] + times
-    return pattern
+        covered *= high - low + 1
+    # So a column with more shapes than are listed has one that the pattern does not cover.
+    return pattern if covered <= SHAPES.most else None
+
+
+_RUNS = re.compile(r"((\[(A-Z|a-z|0-9)\]|\\.|[^\\.+*?()|[\]{}^$])(\{\d+(,\d+)?\})?)+")
+_REPRESENTATIVES = {"[A-Z]": "A", "[a-z]": "a", "[0-9]": "0"}
+
+
+def covers(pattern: str, sample: Sample) -> bool | None:
+    """Whether a pattern matches all texts of a column, as far as their shapes tell.
+
+    >>> covers("[A-Z]{1,3}", Sample(((1, 1, "[A-Z]{2}"),))), covers("[AB]", Sample())
+    (True, None)
+    """
+    named = (EMAIL, UUID, URL)
+    if pattern not in named and not _RUNS.fullmatch(pattern):
+        return None
+    if sample.more:
+        return False if pattern in named or _shapes_in(pattern) <= SHAPES.most else None
+    shapes = {label or "" for label in sample.labels}
+    if pattern in named:
+        return shapes <= {pattern}
+    return all(
+        shape not in ("", *named) and re.fullmatch(pattern, _representative(shape)) is not None
+        for shape in shapes
+    )
+
+
+def _shapes_in(pattern: str) -> int:
+    """How many shapes a pattern covers."""
+    return prod(int(high) - int(low) + 1 for low, high in re.findall(r"\{(\d+),(\d+)\}", pattern))
+
+
+def _representative(shape: str) -> str:
+    """A text of a shape: what matches one of them matches them all."""
+    return "".join(
+        _REPRESENTATIVES.get(class_, class_[-1]) * int(number or 1)
+        for class_, number in _RUN.findall(shape)
+    )

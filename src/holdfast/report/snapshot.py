@@ -19,6 +19,7 @@ from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
 from holdfast.model.near import NearList, NearRule
 from holdfast.model.options import Settings
+from holdfast.model.samples import pattern_of
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file
 
@@ -211,7 +212,15 @@ def _facts(table: str, record: TableRecord, column: int) -> ColumnFacts:
         facts = replace(facts, distinct=number, estimated=most > 1)
     lowest, highest = (end.value if end else None for end in (known.lowest, known.highest))
     facts = replace(facts, nulls=known.nulls, minimum=lowest, maximum=highest)
-    return replace(facts, at_minimum=known.lowest.rows if known.lowest else None)
+    if known.values is not None and not known.values.more:
+        labels = {label: rows for _, rows, label in known.values.entries if label is not None}
+        number = len(known.values.entries)
+        is_few = len(labels) == number and 0 < 2 * number <= sum(labels.values())
+        listed = labels if is_few else None
+        facts = replace(facts, distinct=number, estimated=False, values=listed)
+    pattern = None if known.shapes is None else pattern_of(known.shapes)
+    at_minimum = known.lowest.rows if known.lowest else None
+    return replace(facts, pattern=pattern, at_minimum=at_minimum)
 
 
 def _with_distinct(

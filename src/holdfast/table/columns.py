@@ -28,7 +28,7 @@ from holdfast.tasks.columns import SIDES, ColumnSummary, End, Ends, EndWords
 from holdfast.tasks.encode import has_bytes
 from holdfast.tasks.literals import value_at
 from holdfast.tasks.nanoseconds import is_nano, text
-from holdfast.tasks.samples import Samples
+from holdfast.tasks.samples import Samples, is_sampled
 from holdfast.tasks.shown import plain
 
 
@@ -64,6 +64,26 @@ def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRec
 def _record(summary: ColumnSummary, kind: pa.DataType) -> ColumnRecord:
     lowest, highest = (_extreme(end, kind) for end in summary.ends)
     return ColumnRecord(summary.nulls, lowest, highest, *summary.samples)
+
+
+def completed(run: Run, table: Table) -> Table:
+    """The table with all facts about its columns, of which an earlier Holdfast kept fewer."""
+    kinds = [field.type for field in table.columns.schema]
+    lacking = [
+        record
+        for record, kind in zip(table.facts, kinds, strict=False)
+        if record.values is None and is_sampled(kind)
+    ]
+    if table.facts and not lacking:
+        return table
+    whole = [
+        (tasks.facts, tasks.Whole(share, table.columns.schema))
+        for share in shares(table.view(run.store.path, run.options), run.runner.tasks)
+    ]
+    with run.stage("columns"):
+        task_results = run_all(run.runner, whole)
+    facts = collected(table.columns, task_results, run.options.keep_rows)
+    return replace(table, facts=records(table.columns, facts))
 
 
 def end_words(table: Table) -> tuple[EndWords, ...]:

@@ -115,7 +115,7 @@ class Sampler:
 
     def _label(self, cell: U64, array: pa.Array | None, row: int) -> str | None:
         """A value as rules write it; None: they do not."""
-        if not self._readable:
+        if not self._readable or literal_type(self._kind) is None:
             return None
         if not has_bytes(self._kind):
             return text_at(cell, self._kind)

@@ -470,7 +470,8 @@ def read_column(
         first = int(ends[number]) - len(cells)
         chunks.append(cells.take(pa.array(positions[start:stop] - first)))
         start = stop
-    return pa.chunked_array(chunks, reader.schema.field(column).type)
+    # The schema of the reader has this column alone.
+    return pa.chunked_array(chunks, reader.schema.field(0).type)
 
 
 def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:

@@ -85,8 +85,8 @@ def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
     expected = {each.rule for each in outcome.expectations or ()}
     for kind in registry.named_in(outcome.kinds):
         counts = _not_expected(outcome.kinds[kind.field], expected)
-        verbs = {"broken": "would break", "gained": "would be gained"} if check else {}
-        numbers = [f"{counts[w]:,} {verbs.get(w, w)}" for w in ("broken", "gained") if counts[w]]
+        verbs = {"broken": kind.how_lost[check], "gained": "would be gained" if check else "gained"}
+        numbers = [f"{counts[what]:,} {verb}" for what, verb in verbs.items() if counts[what]]
         if numbers:
             said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
     if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:

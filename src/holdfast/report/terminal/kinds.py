@@ -24,10 +24,13 @@ def kind_changes(
     if by_rows:
         number = counts["broken"] - len(repeated)
         how = kind.how_broken if number == 1 else kind.how_broken.replace(" it", " each")
-        verb = "would break" if check else "broken"
-        page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", "red", 2)
+        verb, style = kind.how_lost[check], "red" if kind.gates else ""
+        page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", style, 2)
         for each in by_rows[: page.limit]:
-            page.line(kind.body(each.constraint), "red", 4, wrap_after=kind.wrap_after)
+            line = kind.body(each.constraint)
+            if each.now is not None:
+                line = kind.became(each.constraint, each.now)
+            page.line(line, style, 4, wrap_after=kind.wrap_after)
             if each.witness and (how or verbose):
                 page.rows(each.witness, each.constraint.involved, 6)
         page.more(number, 4)
@@ -37,9 +40,9 @@ def kind_changes(
         _listed(page, kind, [each.constraint for each in repeated], heading, "red", len(repeated))
     if changes.superseded:
         verb = "would become" if check else "became"
-        page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} shorter", "", 2)
+        page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} {kind.how_minimal}", "", 2)
         for shorter in changes.superseded[: page.limit]:
-            both = f"{kind.body(shorter.constraint)} → {kind.body(shorter.by)}"
+            both = kind.became(shorter.constraint, shorter.by)
             page.line(both, "", 4, wrap_after=kind.wrap_after)
         page.more(counts["superseded"], 4)
     if changes.unchecked:
