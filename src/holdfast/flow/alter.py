@@ -12,7 +12,7 @@ from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState, bounded
 from holdfast.model.column_types import column_type
-from holdfast.model.commits import ColumnRecord, Commit
+from holdfast.model.commits import Commit
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.names import quoted
@@ -22,6 +22,7 @@ from holdfast.model.records import from_form
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner, run_all
 from holdfast.store import Store
+from holdfast.table.columns import of_nulls
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import reshape as tasks
@@ -188,8 +189,10 @@ def reshaped(run: Run, table: Table, plan: Plan) -> Table:
             replace(from_form(Segment, result.facts["segment"]), number=table.next_number + k)
             for k, result in enumerate(run_all(run.runner, calls))
         )
-    null = ColumnRecord(table.rows, None, None)
-    facts = [null if place is None else table.facts[place] for place in plan.places]
+    facts = [
+        of_nulls(table.rows, kind, run.options.keep_rows) if place is None else table.facts[place]
+        for place, kind in zip(plan.places, schema.types, strict=True)
+    ]
 
     def estimates(known: Sequence[float], of_new: float) -> list[float]:
         return [of_new if place is None else known[place] for place in plan.places]

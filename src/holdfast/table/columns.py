@@ -61,6 +61,11 @@ def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRec
     return tuple(_record(each, columns.schema.field(c).type) for c, each in enumerate(facts))
 
 
+def of_nulls(rows: int, kind: pa.DataType, raw: bool) -> ColumnRecord:
+    """The facts about a column that is null in all rows."""
+    return _record(replace(tasks.summary(kind, raw), nulls=rows), kind)
+
+
 def _record(summary: ColumnSummary, kind: pa.DataType) -> ColumnRecord:
     lowest, highest = (_extreme(end, kind) for end in summary.ends)
     return ColumnRecord(summary.nulls, lowest, highest, *summary.samples)
