@@ -196,9 +196,10 @@ def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedR
     had = sum((result.arrays["had"] for result in every), none[1])
     gone: dict[int, dict[int, int]] = {column: {} for column in wanted.samples}
     for result in every:
-        for column, codes in result.facts["gone"]:
-            for code, number in codes:
-                gone[column][code] = gone[column].get(code, 0) + number
+        for column, *pairs in result.facts["gone"]:
+            codes = wanted.samples[column].codes
+            for place, number in zip(pairs[::2], pairs[1::2], strict=True):
+                gone[column][codes[place]] = gone[column].get(codes[place], 0) + number
     return DeletedRows(
         wanted,
         tuple(map(_located, every)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,12 @@ def locate(item: Locate) -> Iterator[TaskResult]:
         "ends": ends,
         "file": file,
         "rest": _rest(item, had, gone),
-        "gone": [[column, [*codes.items()]] for column, codes in sampled.items()],
+        # By their places among the codes, which are shorter.
+        "gone": [
+            [column, *chain(*((item.samples[column].codes.index(c), n) for c, n in codes.items()))]
+            for column, codes in sampled.items()
+            if codes
+        ],
         "samples": _samples_left(item, sampled, gone),
     }
     yield TaskResult(facts, {**arrays, "nulls": nulls, "had": had})
@@ -281,12 +286,10 @@ def _sampled(item: Locate, gone: dict[int, I64]) -> dict[int, dict[int, int]]:
 def _having_codes(
     rows: U64, shape: evidence.RowShape, column: int, samples: Samples
 ) -> dict[int, int]:
-    known = np.unique(
-        np.array([entry[0] for each in samples if each for entry in each.entries], np.uint64)
-    )
     nulls = null_flags(rows[:, shape.owner.size + column // 64], column)
     cells = rows[~nulls, shape.first[column] : shape.first[column + 1]]
     codes = sample_codes(np.ascontiguousarray(cells.T))
+    known = np.array(samples.codes, np.uint64)
     found, number = np.unique(codes[np.isin(codes, known)], return_counts=True)
     return dict(zip(found.tolist(), number.tolist(), strict=True))
 

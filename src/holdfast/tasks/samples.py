@@ -44,6 +44,11 @@ class Samples(NamedTuple):
     values: Sample | None = None
     shapes: Sample | None = None
 
+    @property
+    def codes(self) -> list[int]:
+        """All codes that show something, each once."""
+        return sorted({code for each in self if each for code, _, _ in each.entries})
+
     def joined(self, newer: Samples) -> Samples:
         """What occurs in these rows and in newer ones."""
         values, shapes = None, None
