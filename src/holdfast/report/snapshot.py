@@ -179,6 +179,7 @@ def snapshot_of(store: Store, commit: Commit, current: bool = True) -> Snapshot:
 
 def _table(table: StoredTable) -> TableSnapshot:
     record, names = table.record, table.columns
+    sampled = any(kind.samples for kind in registry.named(table.options["kinds"]))
     readings = {kind.name: kind.of_table(table) for kind in registry.REGISTRY.values()}
     return TableSnapshot(
         table.name,
@@ -193,13 +194,14 @@ def _table(table: StoredTable) -> TableSnapshot:
         len(record.segments),
         tuple(_index(record, name) for name in record.indexed),
         record.distinct,
-        tuple(_facts(table.name, record, column) for column in range(len(names))),
+        tuple(_facts(table.name, record, c, sampled) for c in range(len(names))),
         record.near,
     )
 
 
-def _facts(table: str, record: TableRecord, column: int) -> ColumnFacts:
-    """What the rows tell of a column; its distinct values as they were estimated."""
+def _facts(table: str, record: TableRecord, column: int, sampled: bool) -> ColumnFacts:
+    """What the rows tell of a column; its distinct values as they were estimated. What occurs in it
+    is told where it is ``sampled``: a kind that is looked for needs it."""
     facts = ColumnFacts(table, record.columns.names[column], record.columns.types[column])
     if not record.facts:
         return facts
@@ -212,6 +214,8 @@ def _facts(table: str, record: TableRecord, column: int) -> ColumnFacts:
         facts = replace(facts, distinct=number, estimated=most > 1)
     lowest, highest = (end.value if end else None for end in (known.lowest, known.highest))
     facts = replace(facts, nulls=known.nulls, minimum=lowest, maximum=highest)
+    if not sampled:
+        known = replace(known, values=None, shapes=None)
     if known.values is not None and not known.values.more:
         labels = {label: rows for _, rows, label in known.values.entries if label is not None}
         number = len(known.values.entries)
