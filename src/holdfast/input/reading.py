@@ -4,7 +4,7 @@ errors."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,7 +195,7 @@ def _check_types(row_input: RowInput, columns: Columns) -> None:
         ) from None
 
 
-def _expect_all(row_input: RowInput, counts: list[dict[str, Any]], rows: int) -> None:
+def _expect_all(row_input: RowInput, counts: list[Mapping[str, Any]], rows: int) -> None:
     """Check that every record became a row, in each task and in all.
 
     Wrong cells are reported before this. It is a safeguard against anything unforeseen, so that a
@@ -217,7 +217,7 @@ def _lost(where: str, records: int, rows: int) -> SourceError:
     )
 
 
-def bad_data(row_input: RowInput, trouble: dict[str, Any]) -> SourceError | SchemaError:
+def bad_data(row_input: RowInput, trouble: Mapping[str, Any]) -> SourceError | SchemaError:
     """A sentence that names the file, the line and the column, and says what was expected."""
     where = row_input.file(trouble["origin"]) or row_input.label
     number = trouble["number"] or _line_number(row_input, where, trouble["line"])
@@ -236,7 +236,7 @@ def bad_data(row_input: RowInput, trouble: dict[str, Any]) -> SourceError | Sche
     return SourceError(f"{where}{column}: {what}, expected {expected}: {trouble['line']!r}")
 
 
-def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
+def _hint(row_input: RowInput, trouble: Mapping[str, Any]) -> str:
     """The option that may help with this kind of trouble."""
     if trouble["expected"] == WHOLE_MICROSECONDS:
         return f" ({_rounding(row_input)}, or profile the table again, which keeps nanoseconds)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -203,7 +203,7 @@ def _is_like(one: pa.DataType, two: pa.DataType) -> bool:
     return one == two or any(kind(one) and kind(two) for kind in alike) or at.is_nested(two)
 
 
-def _error(path: str, trouble: dict[str, Any]) -> SourceError:
+def _error(path: str, trouble: Mapping[str, Any]) -> SourceError:
     """The error about what a file has in a line."""
     number = trouble["number"] or _line_number(path, trouble["line"])
     where = f"{path}, line {number}" if number else path

@@ -10,7 +10,7 @@ from holdfast.kinds.denial_constraints.implied import covered
 from holdfast.kinds.denial_constraints.show import never_both
 from holdfast.kinds.denial_constraints.tested import Tested, TryingPairs, known_pairs
 from holdfast.model.denial_constraints import DenialConstraint
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, behind
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
         for each, tries in zip(rules, tested, strict=True)
     ]
     scored.sort(key=lambda each: (each.by_chance, -each.score))
-    return covered(scored, denials.of_forms(["key", "fd"])[:KNOWN], table, denials.space)
+    known = denials.of_forms(["key", "fd"])[:KNOWN]
+    return behind(table.near_rules, covered(scored, known, table, denials.space))
 
 
 def that_matter(ranking: Iterable[Ranked]) -> list[Ranked]:
