@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -38,11 +37,10 @@ def connect_jars() -> str:
 
 
 @pytest.fixture(scope="session")
-def database(connect_jars: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def database(connect_jars: str) -> Iterator[Postgres]:
     """A server of PostgreSQL."""
     programs = postgres_programs()
     if programs is None:
         pytest.skip(f"no PostgreSQL is installed{_INSTALL}")
-    folder: Path = tmp_path_factory.mktemp("postgres")
-    with postgres(programs, folder / "server") as server:
+    with postgres(programs) as server:
         yield server

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -176,16 +177,18 @@ class Postgres:
 
 
 @contextmanager
-def postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
+def postgres(programs: Path) -> Iterator[Postgres]:
     """A server with logical replication."""
-    folder.mkdir()
+    with tempfile.TemporaryDirectory(prefix="holdfast-postgres-") as place:
+        # Not in a folder of pytest, which every run of it closes for other users again.
+        yield from _postgres(programs, Path(place))
+
+
+def _postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
     as_user: dict[str, Any] = {}
     if os.getuid() == 0:  # as which it refuses to run
         user = pwd.getpwnam("postgres" if _is_user("postgres") else "nobody")
         os.chown(folder, user.pw_uid, user.pw_gid)
-        for above in folder.parents:  # pytest closes its folders for others
-            if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
-                above.chmod(above.stat().st_mode | 0o011)
         as_user = {"user": user.pw_uid, "group": user.pw_gid, "cwd": folder}
     data = folder / "data"
     create = [f"{programs}/initdb", "-D", f"{data}", "-U", "postgres", "-A", "trust", "--no-sync"]

@@ -209,6 +209,7 @@ def test_a_follower_that_is_killed_at_any_moment(source: Source, tmp_path: Path)
         assert status == 0, (tmp_path / "p.failed").read_text()
         source.expect_equal(store, f"step {step}, after {kills} kills")
     assert flow.verify(InProcess(1), store, no_progress).equal
+    print(f"{kills} kills in {step} rounds, to version {store.head()}")
 
 
 def _followed(source: Source, path: str, draw: random.Random, longest: float) -> int:
