@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Profile, Source
+from holdfast import FeedFailure, FeedStep, FeedTable, Followed, Profile, Source
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
 from tests.spark.conftest import KEYS
 
@@ -59,8 +60,6 @@ def test_the_rows_of_files_are_in_order(profile: Profile, tmp_path: Path, form: 
         columns = [pa.array(column) for column in zip(*ops, strict=True)]
         pq.write_table(pa.table(columns, names=names), path)
     elif form == "jsonl":
-        import json
-
         lines = [json.dumps({"op": op, "id": i, "name": name, "_commit_timestamp": 3})
                  for op, i, name in ops]  # fmt: skip
         path.write_text("\n".join(lines))
@@ -101,3 +100,36 @@ def test_what_is_wrong_with_changes_is_an_error(
     with pytest.raises(InputError, match="op_column, op and order are about changes"):
         profile.apply("t", inserts=START, op_column="op")
     assert profile.snapshot().version == 1
+
+
+def test_a_profile_follows_events_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    profile = Profile.create(tmp_path / "p", {"t": START}, options=KEYS, session=spark)
+    folder = tmp_path / "in"
+    folder.mkdir()
+
+    def event(op: str, id_: int, name: str, lsn: int) -> str:
+        row = {"id": id_, "name": name}
+        before, after = (row, None) if op == "d" else (None, row)
+        source = {
+            "lsn": lsn,
+            "snapshot": "false",
+            "sequence": f'["{lsn - 1}","{lsn}"]',
+            "txId": lsn,
+        }
+        value = {"before": before, "after": after, "op": op, "source": source}
+        return json.dumps({"key": {"id": id_}, "value": value})
+
+    first = [event("c", 4, "d", 10), event("u", 1, "__debezium_unavailable_value", 20)]
+    (folder / "a.jsonl").write_text("\n".join(first))
+    (folder / "b.jsonl").write_text("\n".join([event("d", 2, "b", 30), event("c", 4, "d", 10)]))
+    feed = Followed(
+        "events", str(folder), (FeedTable("t", ("id",)),), debezium=True,
+        reading=Source(".", "json"),
+    )  # fmt: skip
+    told: list[FeedStep | FeedFailure] = []
+    run = profile.follow(feed, max_files=1, told=told.append)
+    assert (run.steps, run.failed) == (2, []), run.failed
+    assert rows(profile) == 3
+    assert profile.apply("t", deletes=pa.table({"id": [1], "name": ["a"]})).deleted == 1
+    (status,) = profile.feeds(feed)
+    assert (status.version, status.behind) == (3, "")
