@@ -81,7 +81,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class RowInput(RowFormat):
-    """Rows to be read once: ``rows`` is a DataFrame (or, in process, an Arrow table)."""
+    """Rows to be read once: ``rows`` is a DataFrame, an Arrow table, or parts that tasks fetch."""
 
     label: str  # what messages call it: a file, or "the inserts"
     columns: Columns
