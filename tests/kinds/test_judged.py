@@ -14,6 +14,7 @@ from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds import registry
 from holdfast.kinds.denial_constraints.rank import that_matter
 from holdfast.kinds.denial_constraints.show import sentence
+from holdfast.kinds.functional_dependencies.rank import WORTHWHILE
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
@@ -75,7 +76,7 @@ def test_dependencies_of_the_shop(tmp_path: Path) -> None:
         name: [
             each.constraint.body
             for each in profile.rank(name)["functional_dependencies"]
-            if each.stands_alone and not each.near
+            if each.stands_alone and not each.near and each.score >= WORTHWHILE
         ]
         for name in profile.snapshot().tables
     }

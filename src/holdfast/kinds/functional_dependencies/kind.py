@@ -18,7 +18,6 @@ from holdfast.screen.page import FEW
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from holdfast.cover.counts import EvidenceCounts
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.functional_dependencies.examine import DependencyExaminer
     from holdfast.kinds.functional_dependencies.export import DependencyExporter
@@ -60,15 +59,7 @@ class FunctionalDependencies(Kind):
         evidence = stored.record.evidence.get(AGREEMENTS)
         if evidence is None or evidence.choice.strategy is None:
             return None
-        files = evidence.files if stored.current else {}
-
-        def counts() -> EvidenceCounts:
-            from holdfast.evidence.storage import AGREE, load_counts
-
-            return load_counts(stored.store, files[AGREE], len(stored.columns))
-
-        known = counts if "agree" in files else None
-        return Dependencies(stored.file("sets"), stored.name, stored.columns, known)
+        return Dependencies(stored.file("sets"), stored.name, stored.columns)
 
     def within(self, sets: pa.Table, table: TableSnapshot) -> Dependencies:
         """The dependencies."""

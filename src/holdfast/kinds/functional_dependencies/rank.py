@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.kinds.functional_dependencies.tested import (
     Tested,
-    counted,
     estimated,
     repeated,
 )
@@ -40,12 +39,8 @@ def ranked(table: TableSnapshot) -> list[Ranked]:
     if dependencies is None:
         return []
     some = [each for each in dependencies[:MOST] if not each.error]
-    counts = getattr(dependencies, "counts", None)  # which a list that somebody made has not
-    if counts is not None and counts.pairs:
-        tested = counted(some, table.columns, table.rows, counts)
-    else:
-        distinct = _of_columns(table)
-        tested = [estimated(each, distinct, table.rows) for each in some]
+    distinct = _of_columns(table)
+    tested = [estimated(each, distinct, table.rows) for each in some]
     scored = [_scored(*each, table) for each in zip(some, tested, strict=True)]
     scored.sort(key=lambda each: (each.by_chance, -each.score))
     keys = () if table.duplicates else table.keys
@@ -70,9 +65,8 @@ def _scored(dependency: FunctionalDependency, tested: Tested, table: TableSnapsh
     reasons = [f"{share(round(redundancy, 3))} of its values are redundant{label}"]
     if not dependency.lhs:
         return Ranked(dependency, round(score, 4), ("constant",))
-    about = "about " if tested.estimated else ""
     pairs = count(tested.pairs, "pair of rows", "pairs of rows")
-    reasons.append(f"{about}{pairs} could have broken it")
+    reasons.append(f"about {pairs} could have broken it")
     by_chance = not tested.strength
     return Ranked(
         dependency, round(score, 4), tuple(reasons), tested=tested.pairs, by_chance=by_chance

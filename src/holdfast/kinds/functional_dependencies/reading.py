@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from holdfast.kinds.sequences import ConstraintSequence
 from holdfast.kinds.stored import columns_of, dependencies_and_keys, named
 from holdfast.model.constraints import FunctionalDependency
-from holdfast.model.errors import MissingFileError
-
-if TYPE_CHECKING:
-    from holdfast.cover.counts import EvidenceCounts
 
 
 class Dependencies(ConstraintSequence[FunctionalDependency]):
@@ -22,25 +14,10 @@ class Dependencies(ConstraintSequence[FunctionalDependency]):
 
     of = FunctionalDependency
 
-    def __init__(
-        self,
-        kept: pa.Table,
-        table: str,
-        names: list[str],
-        counts: Callable[[], EvidenceCounts] | None = None,
-    ) -> None:
-        self._counts = counts
+    def __init__(self, kept: pa.Table, table: str, names: list[str]) -> None:
         self._kept, _ = dependencies_and_keys(kept)
         self._table = table
         self._names = names
-
-    @cached_property
-    def counts(self) -> EvidenceCounts | None:
-        """How many pairs of rows agree in which columns, where that is counted and still there."""
-        try:
-            return None if self._counts is None else self._counts()
-        except MissingFileError:
-            return None
 
     def __len__(self) -> int:
         return int(self._kept.num_rows)
