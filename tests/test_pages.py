@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store import CONCEALED, FOLLOWING, FORMAT, GROUPED
+from holdfast.store import CONCEALED, EXPIRED, FOLLOWING, FORMAT, GROUPED
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ROOT / "src" / "holdfast"
@@ -137,7 +137,7 @@ def test_modules_speak_of_no_other_formats() -> None:
 
 def expect_formats(path: Path) -> None:
     numbers = re.findall(r"\bformat (\d+)\b", path.read_text("utf-8"), flags=re.IGNORECASE)
-    assert {*map(int, numbers)} <= {FORMAT, CONCEALED, GROUPED, FOLLOWING}, path
+    assert {*map(int, numbers)} <= {FORMAT, CONCEALED, GROUPED, FOLLOWING, EXPIRED}, path
 
 
 def glossary() -> dict[str, str]:

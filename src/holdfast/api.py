@@ -49,6 +49,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
+from holdfast.model.keeping import Keeping
 from holdfast.model.near import SHOWN, NearRule, Suspect, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
@@ -234,6 +235,9 @@ class Profile:
         device: str | None = None,
         strict: bool = False,
         quarantine: str | os.PathLike[str] | None = None,
+        evolve: bool = False,
+        keep_versions: int | None = None,
+        keep_days: float | None = None,
     ) -> Changes: ...
 
     @overload
@@ -248,6 +252,9 @@ class Profile:
         device: str | None = None,
         strict: bool = False,
         quarantine: str | os.PathLike[str] | None = None,
+        evolve: bool = False,
+        keep_versions: int | None = None,
+        keep_days: float | None = None,
     ) -> BatchChanges: ...
 
     def apply(
@@ -272,6 +279,9 @@ class Profile:
         device: str | None = None,
         strict: bool = False,
         quarantine: str | os.PathLike[str] | None = None,
+        evolve: bool = False,
+        keep_versions: int | None = None,
+        keep_days: float | None = None,
     ) -> Changes | BatchChanges:
         """Apply a batch whole, or raise and change nothing; says what was gained and lost.
 
@@ -295,20 +305,29 @@ class Profile:
         A ``strict`` batch that breaks an expected rule whose severity is an error (without
         expectations, a constraint that held) is not applied: ``refused`` says so. With a folder
         as ``quarantine`` the rows that break such a rule are left out and written there, and the
-        others are applied; ``quarantined`` says how many.
+        others are applied; ``quarantined`` says how many. With ``evolve`` new columns of the source
+        join the table first, null in the rows that are there, and its columns get the wider types
+        that the source has: in a version of its own, which stays whatever becomes of the batch.
+        With ``keep_versions`` or ``keep_days``
+        older versions :meth:`expire` afterwards.
 
         Several tables change together, in one version: ``apply({"orders": {"inserts": new},
         "lines": {"deletes": gone, "row_key": ["id"]}})``, whose outcome has the changes of each.
         """
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
+        keeping = Keeping.of(keep_versions, keep_days)
         folder = None if quarantine is None else _folder(quarantine)
         changed = change_rows(changes, op_column, op, order, debezium)
         rows = (inserts, deletes, updates, upserts, snapshot, changed)
         batch = batch_by_table(table, rows, row_key, if_exists, allow_shrink)
 
         def change() -> Changes | BatchChanges:
-            done = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
+            done = self._change(
+                batch, batch_id, device=device, strict=strict, quarantine=folder, evolve=evolve
+            )
+            if keeping is not None:
+                self._expire(keeping)
             return done.alone(table) if isinstance(table, str) else done
 
         for attempt in range(1, retries + 1):
@@ -468,7 +487,10 @@ class Profile:
         from holdfast import flow
 
         drop = [drop] if isinstance(drop, str) else [*drop]
-        alteration = flow.Alteration(dict(add or {}), drop, dict(rename or {}))
+        from holdfast.input.type_names import type_of
+
+        added = {name: type_of(name, kind) for name, kind in (add or {}).items()}
+        alteration = flow.Alteration(added, drop, dict(rename or {}))
         # What is wrong with it is reported before a session is started.
         flow.planned(self._store.read(), table, alteration)
         runner = self._running()
@@ -584,6 +606,7 @@ class Profile:
         device: str | None = None,
         strict: bool = False,
         quarantine: str | None = None,
+        evolve: bool = False,
     ) -> BatchChanges:
         if device is not None:
             expect_device(device)
@@ -605,6 +628,12 @@ class Profile:
         runner = self._running()
         from holdfast import flow
 
+        for table in row_inputs if evolve else ():
+            whole = [rows for kind, rows in row_inputs[table].items() if kind != "deletes"]
+            alteration = flow.evolution(runner, self._store, version, table, whole)
+            if alteration is not None:
+                with self._plain_interrupts():
+                    flow.alter(runner, self._store, table, alteration, self._progress)
         batches = {
             table: flow.Batch(
                 **row_inputs[table],
@@ -1008,6 +1037,22 @@ class Profile:
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
         return entries(self._store)
+
+    def expire(self, keep_versions: int | None = None, keep_days: float | None = None) -> int:
+        """Let old versions be there no more, and remove what only they need; the oldest version
+        that is left. The last ``keep_versions`` stay, and those that were the last one at some time
+        in the last ``keep_days`` days."""
+        keeping = Keeping.of(keep_versions, keep_days)
+        if keeping is None:
+            raise InputError("say what stays: keep_versions, keep_days, or both")
+        return self._store.expire(keeping)
+
+    def _expire(self, keeping: Keeping) -> None:
+        """After a commit, which stands whatever becomes of older versions."""
+        try:
+            self._store.expire(keeping)
+        except StoreError as error:
+            log.warning("versions do not expire: %s", error)
 
     def diff(self, one: int, two: int) -> dict[str, TableDiff]:
         """What was gained and lost between two versions, per table."""

@@ -15,9 +15,10 @@ from pathlib import Path
 from holdfast import flow
 from holdfast.flow.apply import Moved
 from holdfast.model.commits import FeedRecord
+from holdfast.model.keeping import Keeping
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
-from holdfast.store.directory import CONCEALED, FOLLOWING, FORMAT, GROUPED
+from holdfast.store.directory import CONCEALED, EXPIRED, FOLLOWING, FORMAT, GROUPED
 from tests.flow.tables import KINDS, Shop
 from tests.strategies import Rows
 
@@ -34,6 +35,7 @@ OPTIONS = {
     CONCEALED: Options(index_quota=2, keep_values=False),
     GROUPED: Options(index_quota=2, near_key_removal=0.5),  # c0 is nearly a key after the batch
     FOLLOWING: Options(index_quota=2),
+    EXPIRED: Options(index_quota=2),
 }
 """Those of a profile that has the format."""
 
@@ -55,12 +57,14 @@ def main() -> None:
 
 
 def apply_first(shop: Shop, number: int) -> None:
-    """Apply the batch, as that of a feed if the format needs it."""
+    """Apply the batch, as that of a feed if the format needs it, or as the only version left."""
     batch = {"t": shop.batch(inserts=INSERTS, deletes=DELETES, batch_id="first")}
     feeds = {name: Moved(None, after) for name, after in FEEDS.items() if number == FOLLOWING}
     flow.apply_together(
         shop.runner, shop.store, batch, no_progress, secret=shop.secret, feeds=feeds
     )
+    if number == EXPIRED:
+        shop.store.expire(Keeping(1))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.model.errors import StoreError
 from holdfast.runtime.runner import InProcess
-from holdfast.store import FOLLOWING, FORMAT, GROUPED, Store
+from holdfast.store import EXPIRED, FOLLOWING, FORMAT, GROUPED, Store
 from tests import oracle
 from tests.flow.tables import SECRET, Shop
 from tests.formats.make import (
@@ -98,8 +98,8 @@ def format_of(shop: Shop) -> int:
     ("found", "message"),
     [
         (
-            FOLLOWING + 1,
-            rf"written by a newer Holdfast \(format {FOLLOWING + 1}, this one reads {FOLLOWING}\): "
+            EXPIRED + 1,
+            rf"written by a newer Holdfast \(format {EXPIRED + 1}, this one reads {EXPIRED}\): "
             "upgrade holdfast",
         ),
         (0, r"written by an older Holdfast .*rebuild it: holdfast profile SOURCE\.\.\. --into"),

@@ -106,7 +106,7 @@ def test_open_says_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
-        ('{"format": 8}', r"newer Holdfast \(format 8, this one reads 7\): upgrade holdfast"),
+        ('{"format": 9}', r"newer Holdfast \(format 9, this one reads 8\): upgrade holdfast"),
         ('{"format": 1}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
         ('{"format": "1"}', "damaged"),
         ('{"created": 1}', "damaged"),

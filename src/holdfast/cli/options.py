@@ -46,6 +46,18 @@ class CellOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
+class Keep:
+    """Which versions stay."""
+
+    keep_versions: Annotated[
+        int | None, flag("--keep-versions", "The last N versions stay; older ones expire.", "N")
+    ] = None
+    keep_days: Annotated[
+        float | None, flag("--keep-days", "Versions of the last N days stay.", "N")
+    ] = None
+
+
+@dataclass(frozen=True)
 class Reading:
     """How sources are read."""
 

@@ -44,6 +44,7 @@ COMMANDS = (
     pages.report,
     pages.serve,
     profiles.verify,
+    profiles.expire,
     session.session,
 )
 

@@ -10,6 +10,7 @@ from holdfast.flow.ask import (
     violations,
     within,
 )
+from holdfast.flow.evolve import evolution
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
 from holdfast.flow.follow import QUARANTINE, STOP, Follower, expect_violations, follow, status
@@ -31,6 +32,7 @@ __all__ = [
     "apply_together",
     "dismiss",
     "error",
+    "evolution",
     "expect",
     "expect_violations",
     "expected",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from holdfast.flow.commits import publish, said
 from holdfast.flow.near import is_wanted
 from holdfast.flow.profile import discovered, expect_options, with_near_rules, with_values
+from holdfast.input import type_names
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState, bounded
-from holdfast.model.column_types import column_type
-from holdfast.model.commits import Commit
+from holdfast.model.commits import Commit, SourceRecord
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.names import quoted
@@ -22,26 +24,34 @@ from holdfast.model.records import from_form
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner, run_all
 from holdfast.store import Store
+from holdfast.table import columns
+from holdfast.table.batch import columns_of
 from holdfast.table.columns import of_nulls
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import reshape as tasks
 from holdfast.tasks.segments import Segment
+from holdfast.tasks.widening import keeps_words
 from holdfast.values.state import ValueState
+
+ColumnType = tuple[str, pa.DataType]
+"""What Spark calls a type, and the Arrow type that stores its cells."""
 
 
 @dataclass(frozen=True)
 class Alteration:
     """What happens to the columns of a table."""
 
-    add: Mapping[str, str] = field(default_factory=dict)  # types by name
+    add: Mapping[str, ColumnType] = field(default_factory=dict)  # types by name
     drop: Sequence[str] = ()
     rename: Mapping[str, str] = field(default_factory=dict)  # new names by old ones
+    widen: Mapping[str, ColumnType] = field(default_factory=dict)  # wider types by name
 
     @property
     def event(self) -> str:
         """What the history says."""
-        parts = [f"{quoted(name)} added as {kind}" for name, kind in self.add.items()]
+        parts = [f"{quoted(name)} added as {kind}" for name, (kind, _) in self.add.items()]
+        parts += [f"{quoted(name)} widened to {kind}" for name, (kind, _) in self.widen.items()]
         parts += [f"{quoted(name)} dropped" for name in self.drop]
         parts += [f"{quoted(old)} renamed to {quoted(new)}" for old, new in self.rename.items()]
         return ", ".join(parts)
@@ -52,8 +62,10 @@ class Plan:
     """The columns of a table afterwards, and which they are before."""
 
     columns: Columns
+    source: SourceRecord  # how batches are read
     places: tasks.Places
-    moves: bool  # whether columns come or go, so that rows have other words
+    moves: bool  # whether columns come or go, or change, so that rows have other words
+    recasts: bool  # whether raw rows have other types, and the same words
     event: str
 
 
@@ -61,7 +73,7 @@ def planned(version: Commit, name: str, alteration: Alteration) -> Plan:
     """What will be done; an error if it cannot be, before anything is."""
     before = Columns.stored(version.table(name).columns)
     where = f"table {name!r}"
-    if not (alteration.add or alteration.drop or alteration.rename):
+    if not (alteration.add or alteration.drop or alteration.rename or alteration.widen):
         raise InputError(
             f"{where}: say what changes: --add-column NAME=TYPE, --drop-column NAME or "
             "--rename-column OLD=NEW"
@@ -81,38 +93,67 @@ def planned(version: Commit, name: str, alteration: Alteration) -> Plan:
     kept = [place for place, column in enumerate(before.names) if column not in alteration.drop]
     if not kept and not alteration.add:
         raise InputError(f"{where}: a table needs a column, and all of them would be dropped")
-    added = [column_type(kind) for kind in alteration.add.values()]
     names = [alteration.rename.get(before.names[p], before.names[p]) for p in kept]
+    kinds = [(before.types[p], before.given.field(p).type) for p in kept]
+    wider = [
+        alteration.widen.get(before.names[p], kind) for p, kind in zip(kept, kinds, strict=True)
+    ]
+    kinds_after = [*wider, *alteration.add.values()]
     after = Columns.of(
-        [*names, *alteration.add],
-        [*(before.types[p] for p in kept), *(kind for kind, _ in added)],
-        [*(before.given.field(p).type for p in kept), *(arrow for _, arrow in added)],
+        [*names, *alteration.add], [kind for kind, _ in kinds_after], [a for _, a in kinds_after]
+    )
+    same = before.concealed or all(
+        keeps_words(old, new) for (_, old), (_, new) in zip(kinds, wider, strict=True)
     )
     plan = Plan(
         replace(after, concealed=before.concealed),
-        (*kept, *(None for _ in added)),
-        bool(alteration.add or alteration.drop),
+        _source(version.table(name).source, where, alteration),
+        (*kept, *(None for _ in alteration.add)),
+        bool(alteration.add or alteration.drop or not same),
+        after.given != before.given,
         f"table {name}: column {alteration.event}",
     )
     _expect_rules(version, name, plan)
     return plan
 
 
+def _source(source: SourceRecord, where: str, alteration: Alteration) -> SourceRecord:
+    """How batches are read afterwards, where a schema says it."""
+    if source.schema is None:
+        return source
+    fields = {field.name: field.type for field in type_names.parsed(source.schema)}
+    for column in (*alteration.drop, *alteration.rename):
+        if column not in fields:
+            raise InputError(
+                f"{where}: column {column!r} is a part of a nested field of its records; profile "
+                "the table anew to read these differently"
+            )
+    fields |= {column: kind for column, (_, kind) in alteration.widen.items() if column in fields}
+    kept = {
+        alteration.rename.get(column, column): kind
+        for column, kind in fields.items()
+        if column not in alteration.drop
+    }
+    added = {column: kind for column, (_, kind) in alteration.add.items()}
+    schema = type_names.written(pa.schema([*(kept | added).items()]))
+    return replace(source, schema=schema)
+
+
 def _expect_rules(version: Commit, name: str, plan: Plan) -> None:
     """Refuse to take a column away that an expected rule or an option is about."""
-    columns = {each: Columns.stored(table.columns) for each, table in version.tables.items()}
-    columns[name] = plan.columns
+    known = {each: Columns.stored(table.columns) for each, table in version.tables.items()}
+    known[name] = plan.columns
     for standing in version.expectations:
         try:
-            registry.canonical(standing.rule, columns)
-            registry.form(standing.expectation, columns, version.options)
+            registry.canonical(standing.rule, known)
+            registry.form(standing.expectation, known, version.options)
         except HoldfastError as error:
             raise InputError(
                 f"the rule {standing.rule} is expected: {error}; forget it first, with holdfast "
                 f"forget DIR '{standing.rule}', and expect it of another column afterwards"
             ) from error
     for kind in registry.named(version.options.kinds):
-        kind.expect(version.options, {each: of.names for each, of in columns.items()})
+        kind.expect(version.options, {each: of.names for each, of in known.items()})
 
 
 def alter(
@@ -171,19 +212,40 @@ def _altered(run: Run, state: TableState, plan: Plan) -> TableState:
     """The table with its new columns, and with what pairs of its rows show."""
     table = state.table
     if not plan.moves:
-        return replace(state, table=replace(table, columns=plan.columns)).save(run, state)
+        if plan.recasts and not table.columns.concealed:
+            table = recast(run, table, plan)
+        table = replace(table, columns=plan.columns, source=plan.source)
+        if plan.recasts:
+            table = with_facts(run, table)
+        return replace(state, table=table).save(run, state)
     fresh = replace(state, table=reshaped(run, table, plan), evidence={})
     return discovered(run, fresh).save(run, None)
+
+
+def recast(run: Run, table: Table, plan: Plan) -> Table:
+    """The table with raw rows of the new types, where it has them."""
+    raw = tuple(segment for segment in table.segments if segment.raw)
+    view, schema = table.view(run.store.path, run.options, raw), plan.columns.schema
+    item = tasks.Reshape(view, table.columns.schema, schema, plan.places, run.destination.prefix)
+    with run.stage("alter"):
+        run.progress("alter", rows=table.rows)
+        calls = [
+            (tasks.recast, replace(item, view=share)) for share in shares(view, run.runner.tasks)
+        ]
+        results = run_all(run.runner, calls)
+    files = {result.facts["number"]: result.facts["raw"] for result in results}
+    segments = (replace(s, raw=files.get(s.number, s.raw)) for s in table.segments)
+    return replace(table, segments=tuple(segments))
 
 
 def reshaped(run: Run, table: Table, plan: Plan) -> Table:
     """The table with its rows written anew; only the hashes of whole rows are indexed."""
     view, schema = table.view(run.store.path, run.options), plan.columns.schema
+    item = tasks.Reshape(view, table.columns.schema, schema, plan.places, run.destination.prefix)
     with run.stage("alter"):
         run.progress("alter", rows=table.rows)
         calls = [
-            (tasks.reshape, tasks.Reshape(share, schema, plan.places, run.destination.prefix))
-            for share in shares(view, run.runner.tasks)
+            (tasks.reshape, replace(item, view=share)) for share in shares(view, run.runner.tasks)
         ]
         segments = tuple(
             replace(from_form(Segment, result.facts["segment"]), number=table.next_number + k)
@@ -197,9 +259,10 @@ def reshaped(run: Run, table: Table, plan: Plan) -> Table:
     def estimates(known: Sequence[float], of_new: float) -> list[float]:
         return [of_new if place is None else known[place] for place in plan.places]
 
-    return replace(
+    after = replace(
         table,
         columns=plan.columns,
+        source=plan.source,
         segments=segments,
         next_number=table.next_number + len(segments),
         facts=tuple(facts) if table.facts else (),
@@ -211,6 +274,15 @@ def reshaped(run: Run, table: Table, plan: Plan) -> Table:
         duplicates=0,
         repeated=[],
     )
+    return after if not plan.recasts else with_facts(run, after)
+
+
+def with_facts(run: Run, table: Table) -> Table:
+    """The table with the facts of its columns, which tell values as their types have them."""
+    if not table.facts:
+        return table
+    known = columns_of(run, table, table.segments)
+    return replace(table, facts=columns.records(table.columns, known))
 
 
 def _values(

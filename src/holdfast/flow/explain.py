@@ -62,9 +62,10 @@ def explain(
 
 def _listed_since(store: Store, version: int, near: NearRule) -> int:
     """From which version on a rule is listed among those that nearly hold."""
-    for before in range(version - 1, max(0, version - LOOKED_BACK), -1):
+    last = max(store.first() - 1, version - LOOKED_BACK)
+    for before in range(version - 1, last, -1):
         tables = store.read(before).tables
         kept = tables[near.table].near if near.table in tables else None
         if kept is None or kept.named(near.rule) is None:
             return before + 1
-    return max(1, version - LOOKED_BACK)
+    return max(store.first(), version - LOOKED_BACK)

@@ -110,7 +110,7 @@ def _verify_files(runner: Runner, store: Store, version: Header) -> None:
     wrong = [
         error_of(facts) for task_result in task_results for facts in task_result.facts["wrong"]
     ]
-    versions = range(1, version.version)
+    versions = range(store.first(), version.version)
     earlier = {name for old in versions for name in store.files(old) if is_kept(name)}
     wrong += store.damaged(sorted(earlier.difference(names)))
     if wrong:

@@ -168,6 +168,19 @@ def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Col
     return _voted(row_input, votes)
 
 
+def typed(runner: Runner, row_input: RowInput, destination: Destination) -> Columns:
+    """The columns of a row input with the types that all its rows fit; its rows are read where
+    these are not known."""
+    if not row_input.guessed:
+        return row_input.columns
+    spec = _spec(row_input, row_input.columns, destination, (), False)
+    results = runner.read(infer, row_input.rows, spec)
+    for trouble in facts_of(results, "trouble"):
+        if trouble is not None:
+            raise bad_data(row_input, trouble)
+    return _voted(row_input, facts_of(results, "votes"))
+
+
 def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
     names = row_input.columns.names
     joined = ["null"] * len(names)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from holdfast.input.type_names import widens
 from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
 from holdfast.model.names import lacking
@@ -113,6 +114,7 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
         raise SchemaError(
             f"{row_input.label} {' and '.join(filter(None, [lacks, has]))}; "
             f"table {table!r} has {', '.join(expected.names)}"
+            f"{_what_to_alter(table, missing, added)}"
         )
     order = tuple(expected.names.index(name) for name in row_input.columns.names)
     if row_input.json:
@@ -125,9 +127,14 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
         for place, column in enumerate(order):
             given, stored = row_input.columns.types[place], expected.types[column]
             if given != "void" and in_microseconds(given) != in_microseconds(stored):
+                kinds = (
+                    (stored, expected.given.field(column).type),
+                    (given, row_input.columns.given.field(place).type),
+                )
+                what = "--evolve makes it wider, too" if widens(*kinds) else "cast it"
                 raise SchemaError(
                     f"{row_input.label}: column {expected.names[column]!r} is {given}, but "
-                    f"{stored} in table {table!r}; cast it, or profile the table again"
+                    f"{stored} in table {table!r}; {what}, or profile the table again"
                 )
         # Typed rows are picked column by column, so the order says where to take each from.
         order = tuple(row_input.columns.names.index(name) for name in expected.names)
@@ -137,6 +144,19 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
         given=row_input.given or row_input.columns.given,
         order=() if order == tuple(range(len(order))) else order,
         guessed=False,
+    )
+
+
+def _what_to_alter(table: str, missing: Sequence[str], added: Sequence[str]) -> str:
+    """What goes on where the columns of a source changed."""
+    alter = f"holdfast alter DIR --table {table}"
+    if missing and added:
+        return f"; if it got another name: {alter} --rename-column {missing[0]}={added[0]}"
+    if missing:
+        return f"; if it is gone for good: {alter} --drop-column {missing[0]}"
+    return (
+        f"; --evolve lets it join as nulls in the rows that are there, and so does {alter} "
+        f"--add-column {added[0]}=TYPE"
     )
 
 

@@ -14,6 +14,7 @@ import pyarrow.types as at
 
 from holdfast.model.errors import SchemaError
 from holdfast.tasks.nanoseconds import is_nano
+from holdfast.tasks.widening import is_wider
 
 _NAMED: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -54,6 +55,8 @@ _BEYOND = {
 """Types that Spark does not have, or not in all versions and settings."""
 
 _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`<>(),:]+)|([<>(),:]))")
+
+_BOUNDED = re.compile(r"(?:var)?char\((\d+)\)")
 
 _WRITTEN = 'write it as "id bigint, name string"'
 
@@ -124,6 +127,33 @@ def parsed(ddl: str) -> pa.Schema:
     except ValueError as wrong:
         raise SchemaError(f"the schema {ddl!r} cannot be read ({wrong}); {_WRITTEN}") from wrong
     return pa.schema(fields)
+
+
+def widens(old: tuple[str, pa.DataType], new: tuple[str, pa.DataType]) -> bool:
+    """Whether a type has all values of another one of its family, and more, given by their names
+    and Arrow types.
+
+    >>> widens(("varchar(9)", pa.string()), ("varchar(20)", pa.string()))
+    True
+    >>> widens(("bigint", pa.int64()), ("int", pa.int32()))
+    False
+    """
+    if is_wider(old[1], new[1]):
+        return True
+    least, most = _BOUNDED.fullmatch(old[0]), _BOUNDED.fullmatch(new[0])
+    if least is None:
+        return False
+    return new[0] == "string" or (most is not None and int(most[1]) > int(least[1]))
+
+
+def type_of(column: str, text: str) -> tuple[str, pa.DataType]:
+    """The type of one column as a person writes it.
+
+    >>> type_of("price", "decimal(10, 2)")
+    ('decimal(10,2)', Decimal128Type(decimal128(10, 2)))
+    """
+    (kind,) = parsed(f"{_quoted('c')} {text}").types
+    return exact_type(column, kind)
 
 
 def written(schema: pa.Schema) -> str:

@@ -96,9 +96,10 @@ def predicates(chosen: Mapping[str, Predicates]) -> JsonObject:
     return {"tables": {name: each.to_dict() for name, each in chosen.items()}}
 
 
-def history(entries: Iterable[Entry]) -> JsonObject:
-    """All versions, oldest first."""
-    return {"versions": [entry.to_dict() for entry in entries]}
+def history(entries: Sequence[Entry]) -> JsonObject:
+    """All versions, oldest first, and how many before them expired."""
+    expired = entries[0].version - 1 if entries else 0
+    return {"expired": expired, "versions": [entry.to_dict() for entry in entries]}
 
 
 def diff(one: int, two: int, tables: dict[str, TableDiff]) -> JsonObject:

@@ -284,8 +284,8 @@ def changed_agree_sets(store: Store, table: str, since: int) -> list[AgreeSet]:
 
 def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[str, ...], int]:
     """How batches changed the numbers of pairs, all of which were counted."""
-    if not 1 <= since <= last:
-        raise InputError(f"there is no version {since}; there are 1 to {last}")
+    if not store.first() <= since <= last:
+        raise InputError(f"there is no version {since}; there are {store.first()} to {last}")
     records = {each: store.read(each).table(table) for each in range(since, last + 1)}
     if without := [version for version, each in records.items() if not is_counted(each)]:
         raise InputError(

@@ -56,7 +56,7 @@ def pasts(
     verdicts: list[list[tuple[Commit, bool | None]]] = [[] for _ in asked]
     known: dict[Any, bool | None] = {}
     read = 0
-    for number in range(version, max(0, version - looked_back), -1):
+    for number in range(version, max(store.first() - 1, version - looked_back), -1):
         at = Version(store, store.read(number))
         if most is not None and read > most:
             break

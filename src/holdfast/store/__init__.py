@@ -19,12 +19,21 @@ version whole or not at all, and a crash leaves only files that nobody names.
 
 from __future__ import annotations
 
-from holdfast.store.directory import CONCEALED, FOLLOWING, FORMAT, GROUPED, Store, local_path
+from holdfast.store.directory import (
+    CONCEALED,
+    EXPIRED,
+    FOLLOWING,
+    FORMAT,
+    GROUPED,
+    Store,
+    local_path,
+)
 from holdfast.store.files import KEPT_KINDS
 from holdfast.store.leases import Lease
 
 __all__ = [
     "CONCEALED",
+    "EXPIRED",
     "FOLLOWING",
     "FORMAT",
     "GROUPED",

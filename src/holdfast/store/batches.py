@@ -4,7 +4,7 @@ Every 256th commit names a block: a data file with the batch ids of the 256 comm
 at every 16th such place (then every 256th, ...) a block that takes in those before it. A look-up
 reads the commits since the last block, then follows the blocks back; each commit that names a
 block says where it begins. A log of 100,000 commits has at most 255 commits and some 30 blocks
-to read, and every id is written once per tier.
+to read, and every id is written once per tier. An id is known as long as its version is there.
 
 A block is a line ``{"checksum":...,"first":...,"last":...}`` and per batch and table that it
 changed a line ``["table","id",version]``, in canonical JSON, so that a batch is found by searching
@@ -29,28 +29,29 @@ _GROWTH = 16
 def find(log: Log, storage: Storage, table: str, batch_id: str) -> Summary | None:
     """The version that applied the batch of that id to a table, or None."""
     version = log.head()
-    since = version - version % SPAN
+    first = log.first()
+    since = max(version - version % SPAN, first - 1)
     for header in log.each(range(version, since, -1), Header):
         if header.batch and header.batch.id == batch_id and table in header.batch.tables:
             return log.read(header.version, Summary)
     version = since
     needle = b"\n" + canonical([table, batch_id])[:-1] + b","
-    for lines in _blocks(log, storage, version):
+    for lines in _blocks(log, storage, version, first):
         at = lines.find(needle)
         if at >= 0:
             applied = json.loads(lines[at + 1 : lines.index(b"\n", at + 1)])[2]
-            return log.read(applied, Summary)
+            return log.read(applied, Summary) if applied >= first else None
     return None
 
 
 def block(log: Log, storage: Storage, commit: Header) -> tuple[int, bytes]:
     """First version and content of the block that ends with a commit."""
     last = commit.version
-    first = last - _span(last) + 1
+    first = max(last - _span(last) + 1, log.first())
     recent = [_line(commit)]
-    version = (last - 1) - (last - 1) % SPAN
+    version = max((last - 1) - (last - 1) % SPAN, log.first() - 1)
     recent += [_line(header) for header in log.each(range(last - 1, version, -1), Header)]
-    # Blocks nest, so following them back ends exactly before ``first``.
+    # Blocks nest, so following them back ends exactly before ``first``, if that did not expire.
     older = [lines[1:] for lines in _blocks(log, storage, version, first)]
     lines = b"\n" + b"".join([*reversed(older), *reversed(recent)])
     checksum = hashlib.sha256(lines).hexdigest()
@@ -72,7 +73,7 @@ def _line(commit: Header) -> bytes:
     return b"\n".join([*lines, b""])
 
 
-def _blocks(log: Log, storage: Storage, version: int, first: int = 1) -> Iterator[bytes]:
+def _blocks(log: Log, storage: Storage, version: int, first: int) -> Iterator[bytes]:
     """The checked lines of the blocks from ``version`` back to ``first``, newest first."""
     while version >= first:
         named = log.read(version, Header).batches

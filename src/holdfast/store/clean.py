@@ -1,9 +1,10 @@
 """Clean-up: removes files that no version and nobody at work needs.
 
 Needed are the files of the last version, of versions that a living run reads, of living runs,
-and for ever the kept kinds (``files.KEPT_KINDS``) that a commit names. Only a run that died can
-leave kept kinds that no commit names, and its lease says which commit to look at. So however
-long the log is, a clean-up reads a few commits. Rows that it was to quarantine are settled, too.
+and the kept kinds (``files.KEPT_KINDS``) that a commit names, until it expires. Only a run that
+died can leave kept kinds that no commit names, and its lease says which commit to look at. So
+however long the log is, a clean-up reads a few commits. Rows that it was to quarantine are settled,
+too.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 from holdfast.model import thresholds
 from holdfast.model.commits import Header
-from holdfast.model.errors import StoreError
-from holdfast.store.files import DATA, KEPT_KINDS, data_name
+from holdfast.model.errors import MissingFileError, StoreError
+from holdfast.store.files import DATA, KEPT_KINDS, data_name, is_kept
 from holdfast.store.leases import Held, bury, held
 from holdfast.store.log import Log
 from holdfast.store.quarantine import reveal, withdraw
@@ -64,7 +66,7 @@ def _drop(storage: Storage, log: Log, last: int) -> list[str]:
     """Remove what the versions up to one no longer have; those before one for which that was done
     are done, too."""
     removed: list[str] = []
-    for version in range(last, max(0, last - _SPAN), -1):
+    for version in range(last, max(log.first() - 1, last - _SPAN), -1):
         dropped = log.read(version, Header).dropped
         # Asked for before, because an object store removes what is not there without a word.
         if dropped and not storage.exists(dropped[-1]):
@@ -119,6 +121,40 @@ def _sweep(storage: Storage, log: Log) -> list[str]:
     return sorted([*_remove_all(storage, unneeded), *_remove_all(storage, graves)])
 
 
+def expire(storage: Storage, log: Log, first: int) -> int:
+    """Remove what only the versions before one need, unless somebody has a lease for one of them;
+    the first version that is left. A removal that was cut short is finished."""
+    versions = [lease.version for lease in held(storage) if lease.version]
+    first = min(first, log.head(), *versions) if versions else min(first, log.head())
+    if first > log.first():
+        log.expire(first)
+    for version in log.expired():
+        before = log.read_expired(version)
+        last = version + 1 == log.first()
+        after = log.read(version + 1, Header) if last else log.read_expired(version + 1)
+        gone = _only(before, after)
+        manifests = gone.intersection(before.tables.manifests.values())
+        # What names others goes after them, so that a removal that is cut short can go on.
+        _remove_all(storage, sorted(gone - manifests))
+        _remove_all(storage, sorted(manifests))
+        log.remove(version)
+    return log.first()
+
+
+def _only(before: Header, after: Header) -> set[str]:
+    """The files of kept kinds that a version has and the next one has not; nor has any later one,
+    as no file comes back."""
+    old, new = before.tables.manifests, after.tables.manifests
+    changed = [name for name, path in old.items() if new.get(name) != path]
+    gone = {*before.files, *before.keep, *(old[name] for name in changed)}
+    for name in changed:
+        with suppress(MissingFileError):
+            gone |= {*before.tables[name].data_files}
+    left = {*after.files, *after.keep}
+    left |= {file for name in changed if name in new for file in after.tables[name].data_files}
+    return {name for name in gone - left if is_kept(name)}
+
+
 def remove_uncommitted(storage: Storage, log: Log, run: str, base: int) -> None:
     """Remove the files of a run that ends, unless it committed the version after ``base``."""
     if committed(log, run, base):
@@ -147,7 +183,7 @@ def files_of(commit: Header) -> set[str]:
 
 def committed(log: Log, run: str, base: int) -> bool:
     """Whether the version after ``base`` was committed by this run."""
-    return log.head() > base and log.read(base + 1, Header).run == run
+    return log.head() > base >= log.first() - 1 and log.read(base + 1, Header).run == run
 
 
 def _used(log: Log, versions: Iterable[int]) -> set[str]:

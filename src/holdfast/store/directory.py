@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ from holdfast.model.errors import (
     disk_errors,
     is_refused,
 )
+from holdfast.model.keeping import Keeping
 from holdfast.model.records import to_form
 from holdfast.runtime import sealed
 from holdfast.runtime.objects import is_remote, shown
@@ -62,7 +63,10 @@ the counts of a batch to the wrong ones."""
 FOLLOWING = 7
 """The format of a profile that follows feeds: who does not know it would lose their positions."""
 
-_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, FOLLOWING
+EXPIRED = 8
+"""The format of a profile whose first versions expired: who does not know it would miss them."""
+
+_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, EXPIRED
 _RETRIES = 20
 
 # A path object has made one slash of two. A letter alone is no scheme but a drive.
@@ -174,6 +178,10 @@ class Store:
         """The last version, 0 when nothing is committed."""
         return self._commits.head()
 
+    def first(self) -> int:
+        """The oldest version that is there, 1 unless some expired."""
+        return self._commits.first()
+
     def versions(self) -> list[int]:
         """All versions, oldest first."""
         return self._commits.versions()
@@ -193,7 +201,7 @@ class Store:
     def summaries(self, last: int | None = None) -> list[Summary]:
         """The numbers of all versions, oldest first; only the ``last`` so many if that is given."""
         head = self.head()
-        first = 1 if last is None else max(1, head - last + 1)
+        first = self.first() if last is None else max(self.first(), head - last + 1)
         return list(self._commits.each(range(first, head + 1), Summary))
 
     def overtaken(self, lease: Lease) -> list[Header]:
@@ -394,7 +402,32 @@ class Store:
 
     def committed_by(self, version: int, run: str) -> bool:
         """Whether there is such a version, and a run has committed it."""
-        return 0 < version <= self.head() and self.header(version).run == run
+        return self.first() <= version <= self.head() and self.header(version).run == run
+
+    def expire(self, keeping: Keeping) -> int:
+        """Let the versions that do not stay be there no more, and remove what only they need; the
+        first version that is left. Versions that somebody reads stay, too."""
+        kept = [self.head()]
+        if keeping.versions is not None:
+            kept.append(self.head() - keeping.versions + 1)
+        if keeping.days is not None:
+            since = datetime.now(UTC) - timedelta(days=keeping.days)
+            kept.append(self._last_before(since.isoformat(timespec="milliseconds")))
+        first = min(kept)
+        if first > self.first():
+            self.require(EXPIRED)
+        with disk_errors(self.path):
+            return clean.expire(self.storage, self._commits, first)
+
+    def _last_before(self, moment: str) -> int:
+        """The version that was the last one at a moment."""
+        low, high = self.first(), self.head()
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (
+                (middle, high) if self.header(middle).created <= moment else (low, middle - 1)
+            )
+        return low
 
     def clean(self) -> list[str]:
         """Remove what no version and nobody at work needs; what was removed."""

@@ -6,10 +6,14 @@ is that of the body's bytes as they stand in the file, so checking it needs no s
 Next to it lies a *head hint*, an empty file whose name has the number of the last version. It is
 written once a version is committed, and shows that the last commits are missing when they are. A
 listing of the log has it, so reading it costs nothing. It may be behind, and never moves the head.
+
+Versions expire from the oldest on. ``first-000000000123`` says that those before 123 did: commits
+that are there nevertheless wait to be removed, and count no more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -39,6 +43,7 @@ _TABLES = 4_096
 
 _NUMBERED = re.compile(r"(\d{12})\.json")
 _HINT = re.compile(r"head-(\d{12})")
+_FIRST = re.compile(r"first-(\d{12})")
 _ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
 
 
@@ -76,12 +81,18 @@ def _hint(version: int) -> str:
     return f"{LOG}/head-{version:012d}"
 
 
+def _first(version: int) -> str:
+    """The name of the file that says that the versions before one expired."""
+    return f"{LOG}/first-{version:012d}"
+
+
 class Log:
     """The numbered commits of one profile. Commits are only ever added."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._seen = 0
+        self._first = 1
         self._hints: set[int] = set()
         # Unchanged tables have the manifests that they had in earlier versions.
         self._table = lru_cache(_TABLES)(self._manifest)
@@ -98,8 +109,11 @@ class Log:
         """All versions, oldest first; a StoreError when one in between is missing, or the last."""
         try:
             names = self._storage.entries(LOG)
-            versions = _numbers(_NUMBERED, names)
-            for expected, version in enumerate(versions, start=1):
+            self._first = max([1, *_numbers(_FIRST, names)])
+            versions = [each for each in _numbers(_NUMBERED, names) if each >= self._first]
+            if not versions and self._first > 1:
+                raise self._damaged(self._first, "it is missing")
+            for expected, version in enumerate(versions, start=self._first):
                 if version != expected:
                     raise self._damaged(expected, "it is missing")
             hints = _numbers(_HINT, names)
@@ -112,7 +126,7 @@ class Log:
     def _expect(self, versions: list[int], hinted: int) -> None:
         """See that the log reaches a hint. A listing that was made while somebody committed may
         have the hint and not the commit, which was there before it."""
-        last = len(versions)
+        last = versions[-1] if versions else 0
         while last < hinted and self._storage.exists(self.name(last + 1)):
             last += 1
             versions.append(last)
@@ -125,6 +139,35 @@ class Log:
             "committed. Restore the log from a copy, or rebuild the profile: "
             f"holdfast profile SOURCE... --into NEW_DIRECTORY.{instead}"
         )
+
+    def first(self) -> int:
+        """The oldest version that is there, 1 unless some expired."""
+        if not self._seen:
+            self.head()
+        return self._first
+
+    def expire(self, first: int) -> None:
+        """Let the versions before one be there no more."""
+        before = self.first()
+        self._storage.replace(_first(first), b"")
+        self._first = first
+        if 1 < before < first:
+            self._remove(_first(before))
+
+    def expired(self) -> list[int]:
+        """The versions that expired and whose commits are not removed yet, oldest first."""
+        first = self.first()
+        names = self._storage.entries(LOG)
+        return [version for version in _numbers(_NUMBERED, names) if version < first]
+
+    def remove(self, version: int) -> None:
+        """Remove the commit of a version that expired."""
+        assert version < self._first
+        self._remove(self.name(version))
+
+    def _remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._storage.delete(name)
 
     def point(self, version: int) -> Callable[[], None]:
         """Leave a hint that a version is committed, which it must be, in place of earlier ones. The
@@ -163,13 +206,31 @@ class Log:
     def read(self, version: int, kind: type[Said]) -> Said:
         """A commit, or a part of it, checked against its checksum, its number and its types."""
         if version < 1 or (version > self._seen and version > self.head()):
-            raise StoreError(
-                f"{self._storage.path}: there is no version {version}; "
-                f"the profile has versions 1 to {self.head()}."
-            )
+            raise self._absent(version)
+        if version < self._first:
+            raise self._absent(version)
+        commit = self._read(version, kind)
+        return replace(commit, tables=replace(commit.tables, read=self._table))
+
+    def _absent(self, version: int) -> StoreError:
+        expired = " any more: it expired" if 1 <= version < self._first else ""
+        return StoreError(
+            f"{self._storage.path}: there is no version {version}{expired}; "
+            f"the profile has versions {self._first} to {self.head()}."
+        )
+
+    def read_expired(self, version: int) -> Header:
+        """A commit that waits to be removed."""
+        commit = self._read(version, Header)
+        return replace(commit, tables=replace(commit.tables, read=self._table))
+
+    def _read(self, version: int, kind: type[Said]) -> Said:
         try:
             raw = self._storage.read(self.name(version))
         except FileNotFoundError as error:
+            self.versions()
+            if version < self._first:  # while this process was looking
+                raise self._absent(version) from error
             raise self._damaged(version, "it is missing") from error
         except ConnectionError as error:
             raise unreadable(self.path(version), error) from error
@@ -186,7 +247,7 @@ class Log:
             raise self._damaged(version, str(error)) from error
         if commit.version != version:
             raise self._damaged(version, f"it holds version {commit.version}")
-        return replace(commit, tables=replace(commit.tables, read=self._table))
+        return commit
 
     def _manifest(self, relative: str) -> TableRecord:
         """What a commit says of a table, in a data file of its own."""

@@ -174,7 +174,7 @@ def _compared(
         found.new,
         (replace(gone, segments=found.gone),) if found.gone else (),
         f"snapshot={snapshot.fingerprint}",
-        _facts(run, table, found.new),
+        columns_of(run, table, found.new),
         number - table.next_number,
     )
 
@@ -342,10 +342,10 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
 
     added = tuple(_with_indexes_of(table, segment) for segment in left(intake.added))
     requests = tuple(replace(one, segments=left(one.segments)) for one in intake.requests)
-    return replace(intake, added=added, requests=requests, facts=_facts(run, table, added))
+    return replace(intake, added=added, requests=requests, facts=columns_of(run, table, added))
 
 
-def _facts(run: Run, table: Table, added: tuple[Segment, ...]) -> tuple[ColumnSummary, ...]:
+def columns_of(run: Run, table: Table, added: tuple[Segment, ...]) -> tuple[ColumnSummary, ...]:
     """The facts of the columns of added rows that were not just read."""
     view, schema = table.view(run.store.path, run.options, added), table.columns.schema
     facts_of = [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]

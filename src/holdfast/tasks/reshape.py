@@ -1,4 +1,4 @@
-"""Rows with other columns: some left out, others added as nulls."""
+"""Rows with other columns: some left out, others added as nulls or of a wider type."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from holdfast.tasks.segments import (
     write_words,
 )
 from holdfast.tasks.view import View
+from holdfast.tasks.widening import widened
 
 Places = tuple[int | None, ...]
 """For each column afterwards, which one it is before; None: it is new, and null in all rows."""
@@ -36,7 +37,8 @@ class Reshape:
     """Write the living rows of segments with other columns."""
 
     view: View
-    schema: pa.Schema  # of the stored cells afterwards
+    before: pa.Schema  # of the stored cells
+    schema: pa.Schema  # of those afterwards
     places: Places
     prefix: str
 
@@ -64,6 +66,16 @@ def reshape(item: Reshape) -> Iterator[TaskResult]:
             yield TaskResult({"segment": to_form(Segment(0, rows, rows, path, raw, None, built))})
 
 
+def recast(item: Reshape) -> Iterator[TaskResult]:
+    """The raw rows of segments, deleted ones too, with columns of wider types, whose words are the
+    same: by the number of their segment the new file."""
+    for segment in item.view.segments:
+        look()
+        yield TaskResult(
+            {"number": segment.number, "raw": _raw(item, segment, np.arange(segment.rows))[0]}
+        )
+
+
 def _words(item: Reshape, segment: Segment, positions: I64) -> U64:
     before, after = item.view.shape, layout(item.schema)
     rows = item.view.rows(segment, positions)
@@ -74,9 +86,10 @@ def _words(item: Reshape, segment: Segment, positions: I64) -> U64:
             words[:, mask] |= np.uint64(1) << bit
             continue
         start, width = after.offsets[column], after.widths[column]
-        first = int(before.first[place])
-        words[:, start : start + width] = rows[:, first : first + width]
+        cells = np.ascontiguousarray(rows[:, before.first[place] : before.first[place + 1]])
         nulls = rows[:, before.owner.size + place // 64] >> np.uint64(place % 64) & np.uint64(1)
+        kinds = item.before.field(place).type, item.schema.field(column).type
+        words[:, start : start + width] = widened(cells, nulls, *kinds)
         words[:, mask] |= nulls << bit
     return words
 
@@ -93,7 +106,9 @@ def _raw(item: Reshape, segment: Segment, positions: I64) -> tuple[str, list[int
             if hi - lo < size:
                 batch = batch.take(pa.array(positions[lo:hi] - start))
             cells = [
-                pa.nulls(batch.num_rows, field.type) if place is None else batch.column(place)
+                pa.nulls(batch.num_rows, field.type)
+                if place is None
+                else batch.column(place).cast(field.type)
                 for place, field in zip(item.places, item.schema, strict=True)
             ]
             raw.add(pa.record_batch(cells, schema=item.schema))

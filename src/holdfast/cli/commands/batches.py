@@ -10,7 +10,7 @@ from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.notices import Notices
 from holdfast.cli.opening import Spark, committing
-from holdfast.cli.options import Directory, Reading, kinds_flag
+from holdfast.cli.options import Directory, Keep, Reading, kinds_flag
 from holdfast.cli.printing import Printing
 from holdfast.kinds import registry
 from holdfast.model.records import JsonObject
@@ -29,6 +29,10 @@ def apply(
     quarantine: Annotated[
         str | None, flag("--quarantine", "Write rows that break expected rules there.", "FOLDER")
     ] = None,
+    evolve: Annotated[
+        bool, flag("--evolve", "New columns join the table as nulls; wider types are taken.")
+    ] = False,
+    keep: Keep,
     notices: Notices,
     reading: Reading,
     spark: Spark,
@@ -46,6 +50,9 @@ def apply(
                 device=batch.device,
                 strict=strict,
                 quarantine=quarantine,
+                evolve=evolve,
+                keep_versions=keep.keep_versions,
+                keep_days=keep.keep_days,
             )
         outcome = batch.outcome(changes)
         printing.result(

@@ -11,7 +11,14 @@ from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Spark, committing
-from holdfast.cli.options import ComparedOptions, Directory, ProfileOptions, Reading, source_flag
+from holdfast.cli.options import (
+    ComparedOptions,
+    Directory,
+    Keep,
+    ProfileOptions,
+    Reading,
+    source_flag,
+)
 from holdfast.cli.printing import Printing, shown_path
 from holdfast.kinds import registry
 from holdfast.model.errors import InputError
@@ -137,6 +144,25 @@ def alter(
         with spark.profile(directory, printing) as opened:
             opened.alter(table, add=added, drop=drop_column or (), rename=renamed)
         printing.profile(opened, directory, opened.snapshot(), None)
+    return 0
+
+
+def expire(
+    directory: Directory,
+    *,
+    keep: Keep,
+    printing: Printing,
+) -> int:
+    """Let old versions expire: remove them, and what only they need."""
+    from holdfast.api import Profile
+
+    before = Profile.open(directory)
+    first = before.expire(keep.keep_versions, keep.keep_days)
+    last = before.history()[-1].version
+    printing.result(
+        lambda: {"first": first, "last": last},
+        lambda page: page.line(f"{shown_path(directory)} has versions {first:,} to {last:,}"),
+    )
     return 0
 
 

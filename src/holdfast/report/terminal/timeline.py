@@ -23,6 +23,8 @@ def history(page: Page, entries: Sequence[Entry]) -> None:
     tables = [counts for entry in entries for counts in entry.counts.values()]
     kinds = registry.named_in(field for counts in tables for field in counts)
     latest = entries if page.limit is None else entries[-page.limit :]
+    if entries and (first := entries[0].version) > 1:
+        page.line(f"the versions before {first:,} expired", "dim")
     if len(latest) < len(entries):
         hidden = len(entries) - len(latest)
         page.line(f"… {hidden:,} earlier (--all shows them)", "dim")
