@@ -163,9 +163,8 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
         _near_diff(page, table.near)
         if table.has_same_constraints:
             page.line("the same constraints", "dim", 2)
-    if alike:
-        page.line()
-        page.line(f"as many rows, and the same constraints: {plain(', '.join(alike))}", "dim")
+    if len(alike) == len(tables):
+        page.line("as many rows, and the same constraints", "dim")
 
 
 def _near_diff(page: Page, changes: Sequence[NearChange]) -> None:
