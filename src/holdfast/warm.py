@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.input.type_names import exact_type
 from holdfast.model.expectations import Expectation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
@@ -77,7 +78,8 @@ def _rows(start: int, end: int) -> RowInput:
         f'{i},"n ""{i % 7}""",{i % 5}.5,2026-01-{i % 28 + 1:02},{i % 3}.25,true\n'
         for i in range(start, end)
     ]
-    columns = Columns.of(list(types), list(map(str, types.values())), list(types.values()))
+    named = [exact_type(column, kind)[0] for column, kind in types.items()]
+    columns = Columns.of(list(types), named, list(types.values()))
     return RowInput("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
 
 

@@ -18,10 +18,11 @@ from holdfast.kinds.inclusion_dependencies.reading import Inclusions
 from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Broken, Changes, KindChanges, Superseded
+from holdfast.model.column_values import Bounds, Domain, Pattern
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
-from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey
+from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, NotNull
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.expectations import (
     Expectation,
@@ -181,6 +182,13 @@ def test_the_json_page_shows_what_is_printed() -> None:
         evidence={"denial": known})  # fmt: skip
     ruled = Snapshot(3, created, {"kinds": ["dcs"], "nulls": "equal", "max_predicates": None},
         {"orders": denied})  # fmt: skip
+    of_columns = (
+        NotNull("orders", "id"),
+        Domain("orders", "city", "text", ("Oslo", "Rome")),
+        Bounds("orders", "day", "text", at_least="2026-01-01", at_most="2026-11-15"),
+        Pattern("orders", "code", "[A-Z]{2}-[0-9]{4}"),
+    )
+    coded = TableSnapshot("orders", 1000, (*columns, "code"), (), 0, (), {"columns": of_columns})
     chosen = Predicates(wide, space, Space("denial", 4, compared))
     explained = Explanation(
         Key("orders", ("city", "day")), "keys", "orders", 3, False, 1000,
@@ -236,6 +244,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(dirty, ["near"]),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.show(ruled),
+            forms.show(Snapshot(3, created, options, {"orders": coded})),
             forms.columns(Snapshot(3, created, options, {"orders": replace(orders, facts=facts)})),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
             forms.show(replace(shown, found={"inds": contained}), ["inds"]),

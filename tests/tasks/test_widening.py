@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.input.type_names import widens
+from holdfast.input.type_names import is_wider, widens
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.values import family
-from holdfast.tasks.widening import is_wider, keeps_words, widened
+from holdfast.tasks.widening import keeps_words, widened
 from tests.strategies import examples
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]

@@ -14,7 +14,6 @@ import pyarrow.types as at
 
 from holdfast.model.errors import SchemaError
 from holdfast.tasks.nanoseconds import is_nano
-from holdfast.tasks.widening import is_wider
 
 _NAMED: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -144,6 +143,23 @@ def widens(old: tuple[str, pa.DataType], new: tuple[str, pa.DataType]) -> bool:
     if least is None:
         return False
     return new[0] == "string" or (most is not None and int(most[1]) > int(least[1]))
+
+
+def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether a type has all values of another one of its family, and more.
+
+    >>> is_wider(pa.int32(), pa.int64()), is_wider(pa.decimal128(10, 2), pa.decimal128(14, 4))
+    (True, True)
+    >>> is_wider(pa.int64(), pa.int32()), is_wider(pa.decimal128(10, 2), pa.decimal128(10, 4))
+    (False, False)
+    """
+    if at.is_signed_integer(old) and at.is_signed_integer(new):
+        return bool(new.bit_width > old.bit_width)
+    if at.is_decimal128(old) and at.is_decimal128(new):
+        whole = old.precision - old.scale
+        holds = new.scale >= old.scale and new.precision - new.scale >= whole
+        return bool(holds and old != new)
+    return bool(at.is_float32(old) and at.is_float64(new))
 
 
 def type_of(column: str, text: str) -> tuple[str, pa.DataType]:

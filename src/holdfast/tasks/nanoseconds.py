@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from holdfast.tasks import leaves
-from holdfast.tasks.encode import words_of
 
 _EPOCH = datetime(1970, 1, 1)
 _IN_MICROSECOND = 1_000
@@ -55,9 +54,10 @@ def rounded_down(array: pa.Array) -> pa.Array:
     >>> rounded_down(pa.array([1999, -1], pa.duration("ns"))).cast(pa.int64()).to_pylist()
     [1, -1]
     """
-    words, nulls = words_of(array)
-    whole = pa.array(words[0] // np.int64(_IN_MICROSECOND), pa.int64(), mask=nulls)
-    return whole.cast(in_microseconds(array.type))
+    counts = array.cast(pa.int64())
+    whole = counts.fill_null(0).to_numpy() // np.int64(_IN_MICROSECOND)
+    nulls = counts.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(whole, pa.int64(), mask=nulls).cast(in_microseconds(array.type))
 
 
 def cells(column: pa.ChunkedArray) -> list[Any]:

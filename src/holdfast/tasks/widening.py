@@ -1,4 +1,4 @@
-"""Wider types of the same family: which they are, and the words of cells that become wider."""
+"""The words of cells that become of a wider type of the same family."""
 
 from __future__ import annotations
 
@@ -11,23 +11,6 @@ from holdfast.tasks.encode import layout, words_of
 
 _MOST_SHORT = 18
 """Digits of a decimal that fit one word."""
-
-
-def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether a type has all values of another one of its family, and more.
-
-    >>> is_wider(pa.int32(), pa.int64()), is_wider(pa.decimal128(10, 2), pa.decimal128(14, 4))
-    (True, True)
-    >>> is_wider(pa.int64(), pa.int32()), is_wider(pa.decimal128(10, 2), pa.decimal128(10, 4))
-    (False, False)
-    """
-    if at.is_signed_integer(old) and at.is_signed_integer(new):
-        return bool(new.bit_width > old.bit_width)
-    if at.is_decimal128(old) and at.is_decimal128(new):
-        whole = old.precision - old.scale
-        holds = new.scale >= old.scale and new.precision - new.scale >= whole
-        return bool(holds and old != new)
-    return bool(at.is_float32(old) and at.is_float64(new))
 
 
 def keeps_words(old: pa.DataType, new: pa.DataType) -> bool:
