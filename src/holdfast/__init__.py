@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from holdfast.model.column_values import Bounds, Domain, Pattern
     from holdfast.model.columns import ColumnFacts
-    from holdfast.model.commits import Choice, EvidenceRecord
+    from holdfast.model.commits import Choice, EvidenceRecord, LastStep
     from holdfast.model.comparisons import Comparison, Space
     from holdfast.model.constraints import (
         AgreeSet,
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         Stretch,
         Violations,
     )
-    from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
+    from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep, FeedStop
     from holdfast.model.inclusion_dependencies import (
         Attribute,
         Cluster,
@@ -141,6 +141,7 @@ _PLACES = {
     "FeedRun": "model.following",
     "FeedStatus": "model.following",
     "FeedStep": "model.following",
+    "FeedStop": "model.following",
     "FeedTable": "feeds.followed",
     "Followed": "feeds.followed",
     "ChangeRows": "input.change_rows",
@@ -184,6 +185,7 @@ _PLACES = {
     "Comparison": "model.comparisons",
     "OrderRule": "model.denial_constraints",
     "EvidenceRecord": "model.commits",
+    "LastStep": "model.commits",
     "Index": "report.snapshot",
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",
@@ -226,6 +228,7 @@ __all__ = [
     "FeedRun",
     "FeedStatus",
     "FeedStep",
+    "FeedStop",
     "FeedTable",
     "Followed",
     "ForeignKey",
@@ -240,6 +243,7 @@ __all__ = [
     "Key",
     "KindChanges",
     "KindDiff",
+    "LastStep",
     "Limits",
     "LookUp",
     "MissingFileError",

@@ -411,6 +411,8 @@ class Profile:
         reset_position: bool = False,
         device: str | None = None,
         publish: str | os.PathLike[str] | None = None,
+        keep_versions: int | None = None,
+        keep_days: float | None = None,
         told: Callable[[FeedStep | FeedFailure], None] | None = None,
         stop: threading.Event | None = None,
     ) -> FeedRun:
@@ -423,11 +425,13 @@ class Profile:
         that breaks what it should not is said by ``on_violation``: ``continue`` applies it,
         ``stop`` does not and stops the feed, and ``quarantine`` leaves out the rows that break
         expected rules and writes them to the folder ``quarantine``. With ``reset_position`` feeds
-        are followed from their beginning. After each version :meth:`publish` writes it to a folder.
+        are followed from their beginning. After each version :meth:`publish` writes it to a folder;
+        with ``keep_versions`` or ``keep_days`` older ones :meth:`expire` then.
         """
         from holdfast import flow
         from holdfast.feeds.contract import Bounds
 
+        keeping = Keeping.of(keep_versions, keep_days)
         folder = None if quarantine is None else _folder(quarantine)
         flow.expect_violations(on_violation, folder)
         if device is not None:
@@ -446,8 +450,11 @@ class Profile:
         )
 
         def after(step: FeedStep | FeedFailure) -> None:
-            if publish is not None and isinstance(step, FeedStep) and step.applied:
-                self._published(publish)
+            if isinstance(step, FeedStep) and step.applied:
+                if publish is not None:
+                    self._published(publish)
+                if keeping is not None:
+                    self._expire(keeping)
             if told is not None:
                 told(step)
 

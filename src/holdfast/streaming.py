@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from holdfast.api import Profile
 from holdfast.flow import QUARANTINE, STOP, expect_violations
 from holdfast.input.change_rows import CHANGE_TYPE, USUAL, ChangeRows, ops_of
+from holdfast.kinds import registry
 from holdfast.model.errors import BatchError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from holdfast.model.changes import Changes
 
 
 def apply_batch(
@@ -36,6 +35,8 @@ def apply_batch(
     quarantine: str | os.PathLike[str] | None = None,
     retries: int = 10,
     secret: str | bytes | None = None,
+    keep_versions: int | None = None,
+    keep_days: float | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """A function for ``foreachBatch`` that applies each batch of a stream to a table.
 
@@ -43,7 +44,8 @@ def apply_batch(
     every row is an insert, or with a ``row_key`` an upsert. A batch that Spark repeats is applied
     once: it is known by ``name`` and its number, and under these for other rows it is an error, as
     after a new checkpoint, whose numbers begin again; then give another ``name``. A batch that is
-    refused is an error, so that Spark does not commit it.
+    refused is an error, so that Spark does not commit it. With ``keep_versions`` or ``keep_days``
+    older versions expire after a batch.
     """
     folder = None if quarantine is None else os.fspath(quarantine)
     expect_violations(on_violation, folder)
@@ -59,22 +61,13 @@ def apply_batch(
             strict=on_violation == STOP,
             quarantine=folder if on_violation == QUARANTINE else None,
             retries=retries,
+            keep_versions=keep_versions,
+            keep_days=keep_days,
         )
         if outcome.refused:
             raise BatchError(
                 f"table {table!r}: batch {number} of {name} was refused, because it would break "
-                f"{_broken(outcome)}; nothing of it was applied"
+                f"{registry.broken_in(outcome)}; nothing of it was applied"
             )
 
     return apply
-
-
-def _broken(outcome: Changes) -> str:
-    """What a batch would break."""
-    if outcome.expectations is not None:
-        rules = [each.rule for each in outcome.expectations if each.stops]
-    else:
-        broken = [each for kind in outcome.kinds.values() for each in kind.broken]
-        rules = [str(each.constraint) for each in broken]
-    more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
-    return f"{', '.join(rules[:3])}{more}" if rules else "what should hold"

@@ -59,6 +59,82 @@ def test_the_status_says_how_far_the_profile_is(run: Run, shop: Path, tmp_path: 
     assert "changed after it was applied" in run("follow", shop, *given).err
 
 
+def test_the_status_tells_the_last_step_and_why_a_feed_stopped(
+    run: Run, shop: Path, tmp_path: Path
+) -> None:
+    run("expect", shop, "orders: key(id)")
+    folder = arrive(tmp_path, "a", "insert,5,9,2026-01-04,Eve,new")
+    given = ("--table", "orders", "--from", folder, "--name", "arrivals")
+    before = run("follow", shop, *given, "--status", "--format", "json")
+    (status,) = json.loads(before.out)["feeds"]
+    assert (status["last"], status["stopped"], [*status["head"]["files"]]) == (
+        None,
+        None,
+        ["a.csv"],
+    )
+    assert run("follow", shop, *given).code == 0
+    arrive(tmp_path, "b", "insert,5,9,2026-01-04,Eve,new")
+
+    def told(*more: str) -> tuple[str, dict[str, Any]]:
+        text = run("follow", shop, "--status", *more).out
+        (form,) = json.loads(run("follow", shop, "--status", "--format", "json").out)["feeds"]
+        return text, form
+
+    for _ in range(2):
+        assert run("follow", shop, *given, "--on-violation", "stop").code == 1
+        text, form = told()
+        assert form["last"]["span"] == "a.csv"
+        assert (form["last"]["rows"], form["last"]["time"]) == (1, form["time"])
+        assert form["last"]["seconds"] > 0
+        assert form["head"] is None
+        assert form["stopped"]["error"] == (
+            "b.csv was refused, because it would break orders: key(id)"
+        )
+        assert "arrivals: stopped at" in text
+        assert form["stopped"]["error"] in text.replace("\n", " ")
+    # The status outlives the version of the step.
+    assert run("expire", shop, "--keep-versions", 1).code == 0
+    write(folder, "b", HEADER + "insert,6,9,2026-01-04,Eve,new\n")
+    run("expect", shop, "orders: key(customer, day)")
+    run("expire", shop, "--keep-versions", 1)
+    assert told()[1]["time"] == form["time"]
+    assert run("follow", shop, *given).code == 0
+    assert (told()[1]["stopped"], told()[1]["last"]["span"]) == (None, "b.csv")
+    # An error of the feed itself, which goes when the feed is as it was.
+    write(folder, "b", "another\n1\n")
+    assert run("follow", shop, *given).code == 2
+    assert "b.csv: this file changed" in told()[1]["stopped"]["error"]
+    (folder / "b.csv").unlink()
+    assert run("follow", shop, *given).code == 0
+    assert told()[1]["stopped"] is None
+
+
+def test_the_status_says_that_tables_are_at_different_moments(run: Run, tmp_path: Path) -> None:
+    sources = [write(tmp_path, name, "id\n1\n2\n") for name in ("customers", "orders")]
+    assert run("profile", *sources, "--into", tmp_path / "shop").code == 0
+    for name in ("customers", "orders"):
+        assert "not at the same moment" not in run("follow", tmp_path / "shop", "--status").out
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "more", "id\n3\n")
+        given = ("--table", name, "--from", tmp_path / name)
+        assert run("follow", tmp_path / "shop", *given).code == 0
+    told = run("follow", tmp_path / "shop", "--status").out
+    assert "not at the same moment" in told.replace("\n", " ")
+
+
+def test_versions_expire_while_a_feed_is_followed(run: Run, shop: Path, tmp_path: Path) -> None:
+    for number in range(5):
+        folder = arrive(tmp_path, f"f{number}", f"insert,{5 + number},9,2026-01-04,Eve,new")
+    given = ("follow", shop, "--table", "orders", "--from", folder, "--max-files", 1)
+    assert run(*given, "--keep-versions", 2).code == 0
+    assert [each.version for each in Profile.open(shop).history()] == [5, 6]
+    arrive(tmp_path, "f5", "insert,99,9,2026-01-04,Eve,new")
+    assert run(*given, "--keep-days", 1).code == 0
+    assert [each.version for each in Profile.open(shop).history()] == [5, 6, 7]
+    result = run(*given, "--keep-versions", 0)
+    assert (result.code, "the last version always stays" in result.err) == (2, True)
+
+
 def test_a_refused_step_has_exit_code_1(run: Run, shop: Path, tmp_path: Path) -> None:
     run("expect", shop, "orders: key(id)")
     folder = arrive(tmp_path, "a", "insert,1,9,2026-01-04,Eve,new")

@@ -6,11 +6,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import flow
+from holdfast.api import Profile
 from holdfast.feeds import folder as folders
 from holdfast.feeds.followed import read
 from holdfast.model.errors import (
@@ -24,7 +26,7 @@ from holdfast.model.expectations import Expectation
 from holdfast.model.following import FeedFailure, FeedStep
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
-from tests.feeds.following import feed, follow, follower, write
+from tests.feeds.following import feed, follow, follower, profiled, write
 from tests.flow.tables import Shop, folder, small_limits
 from tests.flow.test_changes import Source
 from tests.strategies import Rows, examples
@@ -157,6 +159,84 @@ def test_a_feed_that_does_not_answer_is_tried_again(
     errors[:] = [SourceError("it is not there")] * 2
     assert follow(shop.store, feed(tmp_path / "in")).failed
     assert len(errors) == 1  # what will not change is not tried again
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_why_a_feed_stopped_is_kept_without_rows(tmp_path: Path, keeps: bool) -> None:
+    """An error can name a value."""
+    shop = Shop(tmp_path / "p", 2, START, Options(kinds=("keys",), keep_rows=keeps))
+    write(tmp_path / "in", "a.jsonl", [("insert", ("secret", 40))])  # type: ignore[list-item]
+    (failed,) = follow(shop.store, feed(tmp_path / "in")).failed
+    assert "secret" in str(failed.error)
+    (status,) = flow.status(shop.store, [feed(tmp_path / "in")], lambda: shop.runner)
+    assert status.stopped is not None
+    assert ("secret" in status.stopped.error) == keeps
+    said = b"".join(path.read_bytes() for path in (tmp_path / "p" / "feeds").iterdir())
+    assert (b"secret" in said) == keeps
+
+
+def test_a_feed_that_does_not_answer_for_long_is_in_the_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path / "p", 2, START)
+    write(tmp_path / "in", "a.jsonl", [("insert", (4, 40))])
+    files = folders.Folder._files
+    tries = iter(range(100))
+    seen = []
+
+    def fail(self: Any) -> Any:
+        seen.append({*shop.store.stops()})
+        if next(tries) < 20:
+            raise UnreachableError("no answer")
+        return files(self)
+
+    monkeypatch.setitem(flow.follow.__globals__, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(folders.Folder, "_files", fail)
+    stop = threading.Event()
+    flow.follow(follower(shop.store), [feed(tmp_path / "in")], lambda _: stop.set(), forever=True,
+                stop=stop)  # fmt: skip
+    assert seen[5:7] == [set(), {"changes"}]
+    assert not shop.store.stops()
+
+
+@pytest.mark.slow
+def test_the_directory_of_a_profile_that_follows_is_bounded(tmp_path: Path) -> None:
+    assert_bounded(tmp_path, 80)
+
+
+@pytest.mark.long
+def test_the_directory_of_a_profile_that_follows_for_long_is_bounded(tmp_path: Path) -> None:
+    assert_bounded(tmp_path, 500)
+
+
+def assert_bounded(path: Path, steps: int) -> None:
+    """A row comes and one goes in each step, and applied files are removed."""
+    rows = [(n, n % 7) for n in range(100)]
+    store = profiled(path / "p", {"t": {"c0": pa.int64(), "c1": pa.int64()}})
+    profile = Profile.open(path / "p", engine="process")
+    sizes: list[int] = []
+
+    def told(step: FeedStep | FeedFailure) -> None:
+        assert isinstance(step, FeedStep), step
+        number = len(sizes)
+        (path / "in" / f"{number:04}.jsonl").unlink()
+        sizes.append(sum(file.stat().st_size for file in (path / "p").rglob("*") if file.is_file()))
+        if number + 1 < steps:
+            arrive(number + 1)
+
+    def arrive(number: int) -> None:
+        came = rows if not number else [(100 + number, number % 7)]
+        went = [(number, number % 7)] if number else []
+        changes: list[Any] = [("insert", row) for row in came]
+        write(path / "in", f"{number:04}.jsonl", [*changes, *(("delete", row) for row in went)])
+
+    arrive(0)
+    with small_limits(differences=8, merged_segments=4):
+        course = profile.follow(feed(path / "in", "c0"), keep_versions=10, told=told)
+    assert course.steps == steps
+    assert store.versions() == [*range(steps - 8, steps + 2)]
+    assert max(sizes[steps // 2 :]) <= 1.25 * max(sizes[steps // 4 : steps // 2])
+    assert profile.verify().equal
 
 
 def _set_when(stop: threading.Event, errors: list[HoldfastError]) -> threading.Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ ROWS: Rows = [(i, i % 3) for i in range(6)]
 def moved(shop: Shop, after: int, name: str = "changes") -> Moved:
     """From where the profile is to a position."""
     record = FeedRecord("t", "changes/", {"path": "/changes"}, {"at": after})
-    return Moved(shop.store.read().feeds.get(name), record)
+    return Moved(shop.store.read().feeds.get(name), record, "the first", time.monotonic())
 
 
 def step(shop: Shop, rows: Rows, moved: Moved, name: str = "changes") -> BatchChanges:
@@ -39,6 +40,9 @@ def test_a_position_is_committed_with_its_rows_and_carried_on(tmp_path: Path) ->
         "changes": ({"at": 1}, 2),
         "others": ({"at": 7}, 3),
     }
+    last = feeds["others"].last
+    assert last is not None
+    assert (last.span, last.rows, last.time) == ("the first", 1, shop.store.header(3).created)
     shop.assert_exact([*ROWS, (10, 0), (11, 0), (12, 0)])
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from holdfast import flow
@@ -59,7 +60,11 @@ def main() -> None:
 def apply_first(shop: Shop, number: int) -> None:
     """Apply the batch, as that of a feed if the format needs it, or as the only version left."""
     batch = {"t": shop.batch(inserts=INSERTS, deletes=DELETES, batch_id="first")}
-    feeds = {name: Moved(None, after) for name, after in FEEDS.items() if number == FOLLOWING}
+    feeds = {
+        name: Moved(None, after, "the first", time.monotonic())
+        for name, after in FEEDS.items()
+        if number == FOLLOWING
+    }
     flow.apply_together(
         shop.runner, shop.store, batch, no_progress, secret=shop.secret, feeds=feeds
     )

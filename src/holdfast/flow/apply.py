@@ -4,6 +4,7 @@ the commit."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +19,7 @@ from holdfast.kinds import registry
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
-from holdfast.model.commits import BatchRecord, Commit, FeedRecord, Header
+from holdfast.model.commits import BatchRecord, Commit, FeedRecord, Header, LastStep
 from holdfast.model.errors import OvertakenError
 from holdfast.model.expectations import ExpectationChange
 from holdfast.model.lazily import Lazily
@@ -43,6 +44,13 @@ class Moved:
 
     before: FeedRecord | None  # None: it was not followed yet
     after: FeedRecord
+    span: str  # of the source, between the two
+    started: float  # when, by the clock of time.monotonic
+
+    def committed(self, changes: BatchChanges) -> FeedRecord:
+        """The position after it, with what the step came to."""
+        seconds = round(time.monotonic() - self.started, 3)
+        return replace(self.after, last=LastStep(self.span, changes.changed, seconds))
 
 
 NO_FEEDS: Mapping[str, Moved] = {}
@@ -395,7 +403,7 @@ class _Application:
                 expectations=expected.standings,
                 tuples=expected.counts.stored,
                 secret=version.secret,
-                feeds={name: moved.after for name, moved in feeds.items()},
+                feeds={name: moved.committed(changes) for name, moved in feeds.items()},
             )
             commit(run, self.saved, values, said)
         return changes

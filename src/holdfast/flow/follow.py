@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from holdfast.feeds.contract import Bounds, Feed, Position, Step
 from holdfast.feeds.followed import Followed
@@ -14,6 +15,7 @@ from holdfast.flow.apply import Moved, apply_together
 from holdfast.input.change_reading import ChangeInput, no_changes
 from holdfast.input.change_rows import ChangeRows
 from holdfast.input.row_input import Columns
+from holdfast.kinds import registry
 from holdfast.model.commits import Commit, FeedRecord, TableRecord
 from holdfast.model.errors import (
     BatchError,
@@ -21,9 +23,10 @@ from holdfast.model.errors import (
     HoldfastError,
     InputError,
     OvertakenError,
+    StoreError,
     UnreachableError,
 )
-from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep
+from holdfast.model.following import FeedFailure, FeedRun, FeedStatus, FeedStep, FeedStop
 from holdfast.model.progress import Progress
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
@@ -80,7 +83,7 @@ class Follower:
             strict=self.on_violation == STOP,
             quarantine=self.quarantine if self.on_violation == QUARANTINE else None,
             secret=self.secret,
-            feeds={followed.name: Moved(before, after)},
+            feeds={followed.name: Moved(before, after, step.span, started)},
         )
         behind = "" if changes.refused else feed.behind(step.position)
         seconds = time.monotonic() - started
@@ -146,7 +149,7 @@ def follow(
     """Follow feeds to their heads, in turn, or ``forever``, until ``stop`` is set: then after the
     step. A feed that fails or whose step is refused stops; the others go on."""
     stop = stop or threading.Event()
-    course, active = FeedRun(), list(feeds)
+    course, active, stops = FeedRun(), list(feeds), _Stops.of(follower.store)
     to_reset = {feed.name for feed in feeds} if reset else set()
     tries: dict[str, int] = {}
     wait = _Wait(every)
@@ -160,16 +163,25 @@ def follow(
             except HoldfastError as error:
                 tries[feed.name] = tries.get(feed.name, 0) + 1
                 if _may_try_again(error, tries[feed.name], forever):
-                    level = logging.WARNING if tries[feed.name] == _RETRIES else logging.INFO
+                    waits_long = tries[feed.name] == _RETRIES
+                    if waits_long:
+                        stops.add(feed.name, str(error))
+                    level = logging.WARNING if waits_long else logging.INFO
                     log.log(level, "%s: %s (trying again)", feed.name, error)
                     stop.wait(_waited(tries[feed.name], error))
                     moved = True
                 else:
                     active.remove(feed)
+                    stops.add(feed.name, str(error))
                     course.failed.append(FeedFailure(feed.name, error))
                     told(course.failed[-1])
                 continue
             tries.pop(feed.name, None)
+            if step is not None and step.refused:
+                why = f"would break {registry.broken_in(step.changes)}"
+                stops.add(feed.name, f"{step.span} was refused, because it {why}")
+            else:
+                stops.remove(feed.name)
             if step is None:
                 continue
             moved = True
@@ -187,6 +199,39 @@ def follow(
         else:
             break
     return course
+
+
+@dataclass
+class _Stops:
+    """Why feeds stopped, as the profile keeps it. What cannot be written there is told anyway."""
+
+    store: Store
+    keeps_rows: bool
+    feeds: set[str]
+
+    @staticmethod
+    def of(store: Store) -> _Stops:
+        return _Stops(store, store.read().options.keep_rows, {*store.stops()})
+
+    def add(self, feed: str, error: str) -> None:
+        """A feed stops. An error may name a value, which a profile without rows does not keep."""
+        if not self.keeps_rows:
+            error = "the error is not kept, because the profile keeps no rows; follow it again"
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.feeds.add(feed)
+        self._write(lambda: self.store.stopped(FeedStop(feed, now, error)))
+
+    def remove(self, feed: str) -> None:
+        """A feed goes on."""
+        if feed in self.feeds:
+            self.feeds.discard(feed)
+            self._write(lambda: self.store.goes_on(feed))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except StoreError as error:
+            log.warning("the profile does not say whether a feed stopped: %s", error)
 
 
 def _may_try_again(error: HoldfastError, tries: int, forever: bool) -> bool:
@@ -219,15 +264,16 @@ class _Wait:
 
 def status(store: Store, feeds: Sequence[Followed], run: Callable[[], Runner]) -> list[FeedStatus]:
     """How far a profile follows the feeds that it has, and those that are given."""
-    version = store.read()
+    version, stops = store.read(), store.stops()
     given: Mapping[str, Followed] = {feed.name: feed for feed in feeds}
     told = []
     for name in dict.fromkeys((*version.feeds, *given)):
         record, followed = version.feeds.get(name), given.get(name)
-        behind, error = None, None
+        head, behind, error = None, None, None
         if followed is not None:
             try:
                 feed = followed.opened(version, run().run if followed.debezium else None)
+                head = feed.head()
                 behind = feed.behind(record.position if record else None)
             except HoldfastError as failure:
                 error = str(failure)
@@ -238,12 +284,22 @@ def status(store: Store, feeds: Sequence[Followed], run: Callable[[], Runner]) -
                 record.address if record else followed.address if followed else "",
                 record.position if record else {},
                 record.version if record else 0,
-                store.header(record.version).created if record else "",
+                _moved(store, record) if record else "",
+                head,
                 behind,
                 error,
+                record.last if record else None,
+                stops.get(name),
             )
         )
     return told
+
+
+def _moved(store: Store, record: FeedRecord) -> str:
+    """When a feed moved last; empty if that is not known any more."""
+    if record.last is not None:
+        return record.last.time
+    return store.header(record.version).created if record.version >= store.first() else ""
 
 
 def expect_violations(on_violation: str, quarantine: str | None) -> None:

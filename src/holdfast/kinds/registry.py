@@ -133,6 +133,24 @@ def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None
     )
 
 
+_NAMED = 3
+"""So many of the rules are named that a batch would break."""
+
+
+def broken_in(outcome: Changes | BatchChanges) -> str:
+    """What a refused batch would break, in a few words."""
+    kinds = gating(outcome)
+    rules = [each.rule for each in outcome.expectations or () if each.stops] or [
+        str(broken.constraint)
+        for table in outcome.by_table.values()
+        for kind, of_kind in table.kinds.items()
+        if kind in kinds
+        for broken in of_kind.broken
+    ]
+    more = f" and {len(rules) - _NAMED:,} more" if len(rules) > _NAMED else ""
+    return f"{', '.join(rules[:_NAMED])}{more}" if rules else "what should hold"
+
+
 # What is asked for
 
 

@@ -358,6 +358,11 @@ class BatchChanges(Serializable, Tabular):
         return self._first.refused
 
     @property
+    def changed(self) -> int:
+        """How many rows it changed, of all tables."""
+        return sum(each.inserted + each.deleted + each.updated for each in self.tables.values())
+
+    @property
     def expectations(self) -> tuple[ExpectationChange, ...] | None:
         """What happened to the rules that people rely on, of all tables; None where there are no
         expectations at all."""

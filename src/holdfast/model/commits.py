@@ -20,7 +20,7 @@ from holdfast.model.limits import Limits
 from holdfast.model.names import lacking
 from holdfast.model.near import NearList
 from holdfast.model.options import Options
-from holdfast.model.records import ADDED
+from holdfast.model.records import ADDED, Serializable
 from holdfast.model.samples import Sample
 
 Form = dict[str, Any]
@@ -292,6 +292,16 @@ class BatchRecord:
 
 
 @dataclass(frozen=True)
+class LastStep(Serializable):
+    """What a step of a feed came to."""
+
+    span: str  # of the source, such as "versions 4 to 9"
+    rows: int  # that changed
+    seconds: float  # until its commit
+    time: str = ""  # of its commit; the store gives it its time
+
+
+@dataclass(frozen=True)
 class FeedRecord:
     """How far a table follows a feed."""
 
@@ -300,6 +310,7 @@ class FeedRecord:
     identity: Form  # what must not change under the same name
     position: Form
     version: int = 0  # that went there; the store gives it its number
+    last: LastStep | None = field(default=None, metadata=ADDED)  # None: it was not kept then
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.model.changes import BatchChanges
+from holdfast.model.commits import LastStep
 from holdfast.model.errors import HoldfastError
 from holdfast.model.records import JsonObject, Serializable
 
@@ -39,9 +40,7 @@ class FeedStep(Serializable):
     @property
     def rows(self) -> int:
         """How many rows changed."""
-        return sum(
-            each.inserted + each.deleted + each.updated for each in self.changes.by_table.values()
-        )
+        return self.changes.changed
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,15 @@ class FeedFailure:
     def to_dict(self) -> JsonObject:
         """The JSON form."""
         return {"feed": self.feed, "error": str(self.error)}
+
+
+@dataclass(frozen=True)
+class FeedStop(Serializable):
+    """Why a feed could not go on, until it did: the profile keeps it beside its versions."""
+
+    feed: str
+    time: str
+    error: str
 
 
 @dataclass
@@ -70,7 +78,10 @@ class FeedRun:
 class FeedStatus(Serializable):
     """How far a profile follows a feed."""
 
-    FORM = ("name", "table", "address", "version", "time", "position", "behind", "error")
+    FORM = (
+        "name", "table", "address", "version", "time", "position", "head", "behind", "error",
+        "last", "stopped",
+    )  # fmt: skip
 
     name: str
     table: str
@@ -78,5 +89,8 @@ class FeedStatus(Serializable):
     position: JsonObject
     version: int  # that went there last; 0: none
     time: str  # of that version
-    behind: str | None  # None: that is not known
+    head: JsonObject | None = None  # the newest position; None: that is not known
+    behind: str | None = None  # None: that is not known
     error: str | None = None  # why not
+    last: LastStep | None = None  # the last step; None: there was none, or it was not kept
+    stopped: FeedStop | None = None  # None: nothing stopped it since

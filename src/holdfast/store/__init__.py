@@ -12,6 +12,7 @@ version whole or not at all, and a crash leaves only files that nobody names.
     leases.py      who is at work, so that nobody's files are cleaned away
     clean.py       removes what no version and nobody at work needs
     quarantine.py  files of quarantined rows, which count once their version is committed
+    stops.py       why feeds stopped, which is no part of a version
     directory.py   Store: all of it behind one object
     codecs.py      how arrays and sets of columns are stored
     differences.py what a version changed of them

@@ -5,6 +5,7 @@
     <profile>/log/head-000000000001  a hint that this is the last version
     <profile>/data/                  files that never change, named by the commits
     <profile>/leases/                who is at work
+    <profile>/feeds/                 why feeds stopped, where one did
 
 ``docs/directory-format.md`` describes it for people.
 """
@@ -34,12 +35,13 @@ from holdfast.model.errors import (
     disk_errors,
     is_refused,
 )
+from holdfast.model.following import FeedStop
 from holdfast.model.keeping import Keeping
 from holdfast.model.records import to_form
 from holdfast.runtime import sealed
 from holdfast.runtime.objects import is_remote, shown
 from holdfast.runtime.sealed import Seal, seal_of, sealed_name
-from holdfast.store import batches, clean, files
+from holdfast.store import batches, clean, files, stops
 from holdfast.store.disk import MARKER, Disk
 from holdfast.store.leases import Lease
 from holdfast.store.log import LOG, Log, canonical, encode
@@ -374,7 +376,7 @@ class Store:
         if self.head() >= version:
             raise self._conflict(version)
         before = self.header(lease.version) if lease.version else Header()
-        commit = replace(commit, feeds=_feeds(before, commit.feeds, version))
+        commit = replace(commit, feeds=_feeds(before, commit.feeds, version, now))
         if commit.feeds:
             self.require(FOLLOWING)
         commit, new = self._with_manifests(commit, before, lease)
@@ -403,6 +405,21 @@ class Store:
     def committed_by(self, version: int, run: str) -> bool:
         """Whether there is such a version, and a run has committed it."""
         return self.first() <= version <= self.head() and self.header(version).run == run
+
+    def stops(self) -> dict[str, FeedStop]:
+        """Why feeds stopped that did not go on yet, by their names."""
+        with disk_errors(self.path):
+            return stops.read(self.storage)
+
+    def stopped(self, stop: FeedStop) -> None:
+        """Keep why a feed stopped."""
+        with disk_errors(self.path):
+            stops.keep(self.storage, stop)
+
+    def goes_on(self, feed: str) -> None:
+        """Forget why a feed stopped."""
+        with disk_errors(self.path):
+            stops.forget(self.storage, feed)
 
     def expire(self, keeping: Keeping) -> int:
         """Let the versions that do not stay be there no more, and remove what only they need; the
@@ -492,10 +509,12 @@ def _seal(relative: str) -> Seal:
     return seal
 
 
-def _feeds(before: Header, given: Mapping[str, FeedRecord], version: int) -> dict[str, FeedRecord]:
+def _feeds(
+    before: Header, given: Mapping[str, FeedRecord], version: int, now: str
+) -> dict[str, FeedRecord]:
     """The feeds of the version before, with those that this one moves on."""
     moved = {
-        name: replace(feed, version=version)
+        name: replace(feed, version=version, last=feed.last and replace(feed.last, time=now))
         for name, feed in given.items()
         if feed != before.feeds.get(name)
     }

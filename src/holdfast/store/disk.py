@@ -106,6 +106,7 @@ class Disk:
     def replace(self, name: str, data: bytes) -> None:
         """Write under a temporary name, flush, and rename."""
         target = self._at(name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         temporary = os.path.join(
             os.path.dirname(target), files.temporary_name(secrets.token_hex(6))
         )
@@ -138,16 +139,17 @@ class Disk:
     def leftovers(self) -> list[tuple[str, str]]:
         """Temporary files in the folders where we write any.
 
-        Those in the root are of runs that make the directory and have no lease yet: only old ones.
+        Those of runs that have no lease only if they are old: in the root, where the directory is
+        made, and in that of feeds.
         """
         leftovers = []
-        for folder in ("", "log", "leases"):
+        for folder in ("", "feeds", "log", "leases"):
             for name in self.entries(folder):
                 if not name.startswith("."):
                     continue
                 run = files.temporary_run(name)
                 path = os.path.join(folder, name)
-                if run is not None and (folder or self._is_old(path)):
+                if run is not None and (folder in ("log", "leases") or self._is_old(path)):
                     leftovers.append((path, run))
         return leftovers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.kinds import registry
+from holdfast.model.commits import LastStep
 from holdfast.model.following import FeedStatus, FeedStep
 from holdfast.report.terminal.batch import changes
 from holdfast.screen.page import Page, figures
@@ -28,7 +29,7 @@ def feeds(page: Page, every: Sequence[FeedStatus]) -> None:
     if not every:
         page.line("This profile follows no feed.")
         return
-    table = figures("feed", "table", "version", "time", "behind")
+    table = figures("feed", "table", "version", "time", "read last", "rows", "seconds", "behind")
     for feed in every:
         behind = feed.behind or ("" if feed.behind is None else "nothing")
         table.add_row(
@@ -36,9 +37,24 @@ def feeds(page: Page, every: Sequence[FeedStatus]) -> None:
             plain(feed.table),
             str(feed.version or ""),
             moment(feed.time) if feed.time else "",
+            *(_step(feed.last) if feed.last else ("", "", "")),
             plain(behind if feed.error is None else "not known"),
         )
     page.table(table, 0)
     for feed in every:
         if feed.error is not None:
             page.line(f"{plain(feed.name)}: {plain(feed.error)}", "red")
+        if feed.stopped is not None:
+            when, why = moment(feed.stopped.time), plain(feed.stopped.error)
+            page.line(f"{plain(feed.name)}: stopped at {when}: {why}", "red")
+    if len({feed.table for feed in every if feed.version}) > 1:
+        page.line(
+            "Feeds are read one after the other, so tables of different feeds are not at the same "
+            "moment: an inclusion dependency between them can break in one version and hold again "
+            "in a later one.",
+            "dim",
+        )
+
+
+def _step(last: LastStep) -> tuple[str, str, str]:
+    return plain(last.span), f"{last.rows:,}", f"{last.seconds:.1f}"
