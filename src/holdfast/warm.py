@@ -14,6 +14,7 @@ import pyarrow as pa
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.type_names import exact_type
+from holdfast.model.date_forms import ISO
 from holdfast.model.expectations import Expectation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
@@ -80,7 +81,9 @@ def _rows(start: int, end: int) -> RowInput:
     ]
     named = [exact_type(column, kind)[0] for column, kind in types.items()]
     columns = Columns.of(list(types), named, list(types.values()))
-    return RowInput("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
+    return RowInput(
+        "rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",), dates=ISO)
+    )
 
 
 def _records() -> RowInput:

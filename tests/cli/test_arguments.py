@@ -53,8 +53,12 @@ def test_a_schema_may_hold_an_equals_sign() -> None:
 
 
 def test_options_of_cells_are_for_the_csv_among_the_sources() -> None:
-    reading = Reading(escape="\\", null_value=["NA"])
-    assert reading.cells() == {"escape": "\\", "null_values": ("NA",)}
+    reading = Reading(escape="\\", null_value=["NA"], date_format="%d.%m.%y")
+    assert reading.cells() == {
+        "escape": "\\",
+        "null_values": ("NA",),
+        "date_format": "%d.%m.%y",
+    }
     paths = ["a.csv", "b.parquet", "folder"]
     assert [bool(reading.cells_of(path, paths)) for path in paths] == [1, 0, 1]
     with (

@@ -106,6 +106,7 @@ tables:
     delimiter: ";"
     encoding: latin-1
     null_values: [NA, "-"]
+    date_format: "%d/%m/%Y"
   lines:
     deletes: /data/gone.parquet
     upserts: s3a://store/lines.csv
@@ -122,7 +123,12 @@ tables:
     options: {versionAsOf: 3, mergeSchema: true}
 """,
     )
-    cells = {"delimiter": ";", "encoding": "latin-1", "null_values": ("NA", "-")}
+    cells = {
+        "delimiter": ";",
+        "encoding": "latin-1",
+        "null_values": ("NA", "-"),
+        "date_format": "%d/%m/%Y",
+    }
     assert batch_files(path) == {
         "orders": {
             "inserts": Source(str(tmp_path / "new/orders.csv"), **cells),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from holdfast.model.records import from_form, to_form
 
 FIRST = Source(
     "first/", format="csv", delimiter=";", header=False, escape="\\", encoding="latin-1",
-    null_values=("NA", ""), multi_line=True, all_text=True,
+    null_values=("NA", ""), multi_line=True, all_text=True, date_format="%d/%m/%Y",
 )  # fmt: skip
 
 
@@ -29,6 +29,7 @@ def test_a_batch_is_read_like_the_first_rows() -> None:
     assert later.dialect == FIRST.dialect
     assert later.stored() == stored
     other = Source("new.txt", delimiter="|", escape='"', encoding="UTF8", null_values=("",))
+    assert Source("new.csv", date_format="").like(stored).dialect.dates is None
     dialect = other.like(stored).dialect
     assert (dialect.delimiter, dialect.escape) == ("|", None)
     assert (dialect.encoding, dialect.nulls) == ("utf-8", ())

@@ -179,6 +179,37 @@ def test_null_values(profile: Make, write: Callable[..., Path]) -> None:
     assert kept.apply("t", deletes=Source(str(more.path), null_values=("",))).rows == 3
 
 
+def test_dates_in_a_form_that_is_named(
+    profile: Make, write: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As well as those of ISO 8601, in columns of their own; in later batches, too."""
+    path = write('id,day,n\n1,"31/01/2024",2024-02-01\n2,,2024-02-03\n3,01/02/2024,\n')
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        kept = profile(Source(str(path), date_format="%d/%m/%Y"))
+        assert kept.snapshot().tables["t"].types == ("bigint", "date", "date")
+        more = write("id,day,n\n4,29/02/2024,2024-02-29\n", "more.csv")
+        assert kept.apply("t", inserts=more).rows == 4
+        day = kept.columns("t")[1]
+        assert (str(day.minimum), str(day.maximum)) == ("2024-01-31", "2024-02-29")
+        assert not caplog.text
+        wrong = write("id,day,n\n5,30/02/2024,\n", "wrong.csv")
+        expected = (
+            r"wrong\.csv, line 2, column 'day': unfit cell, expected a date written as %d/%m/%Y"
+        )
+        with pytest.raises(SourceError, match=expected):
+            kept.apply("t", inserts=wrong)
+
+
+def test_text_that_looks_like_dates_is_noted(
+    profile: Make, write: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        kept = profile(write("id,day,text\n1,02/01/2024,01/01/2024\n2,13/01/2024,x\n"))
+    assert kept.snapshot().tables["t"].types == ("bigint", "string", "string")
+    (note,) = caplog.messages
+    assert "column 'day' is text that looks like dates: --date-format '%d/%m/%Y' reads" in note
+
+
 def test_columns_without_names_and_names_that_occur_twice_are_numbered(
     profile: Make, write: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -43,6 +43,7 @@ class CellOptions(TypedDict, total=False):
     escape: str
     encoding: str
     null_values: tuple[str, ...]
+    date_format: str
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,10 @@ class Reading:
         list[str] | None,
         source_flag("--null-value", "A cell that means null, such as NA. Repeatable.", "TEXT"),
     ] = None
+    date_format: Annotated[
+        str | None,
+        source_flag("--date-format", "How CSV writes dates, such as %d/%m/%Y.", "FORMAT"),
+    ] = None
 
     def reader_options(self) -> dict[str, str]:
         """Options of Spark's reader."""
@@ -104,6 +109,8 @@ class Reading:
             cells["encoding"] = self.encoding
         if self.null_value:
             cells["null_values"] = tuple(self.null_value)
+        if self.date_format is not None:
+            cells["date_format"] = self.date_format
         return cells
 
     def cells_of(self, path: str, paths: Sequence[str]) -> CellOptions:

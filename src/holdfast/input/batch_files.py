@@ -40,6 +40,7 @@ class TableFiles:
     escape: str | None = None
     encoding: str | None = None
     null_values: tuple[str, ...] | None = None
+    date_format: str | None = None
     round_nanoseconds: bool = False
 
     @property
@@ -54,6 +55,7 @@ class TableFiles:
             "escape": self.escape,
             "encoding": self.encoding,
             "null_values": self.null_values,
+            "date_format": self.date_format,
         }
         given: dict[str, Any] = {name: value for name, value in cells.items() if value is not None}
         maybe = {what for what, path in self.paths.items() if Source(path, self.format).may_be_csv}

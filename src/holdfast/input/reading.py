@@ -3,10 +3,12 @@ errors."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,13 @@ from holdfast.runtime.runner import Runner
 from holdfast.tasks import json_values, text
 from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
-from holdfast.tasks.ingest import WHOLE_MICROSECONDS, Ingest, infer, ingest
+from holdfast.tasks.ingest import WHOLE_MICROSECONDS, Ingest, guess, infer, ingest
 from holdfast.tasks.segments import ROWS, Segment
-from holdfast.tasks.votes import arrow_type, join, type_name
+from holdfast.tasks.votes import arrow_type, join, settled, type_name
 
 _WATCH_SECONDS = 1.0
+
+log = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ def read(
         raise SchemaError(f"{row_input.label} has no columns")
     if row_input.columns.concealed and destination.key is None:
         raise ValueError(f"{row_input.label}: there is no key to conceal the rows with")
-    columns = _guess(runner, row_input, destination) if row_input.guessed else row_input.columns
+    columns, dated = row_input.columns, dict[str, list[str]]()
+    if row_input.guessed:
+        columns, dated = _guess(runner, row_input, destination)
     _check_types(row_input, columns)
     indexes = (ROWS, *indexed)
     spec = _spec(row_input, columns, destination, indexes, sketches)
@@ -80,6 +86,7 @@ def read(
     segments = tuple(segment_of(first_number + i, result) for i, result in enumerate(written))
     rows = sum(segment.rows for segment in segments)
     _expect_all(row_input, facts_of(task_results, "counts"), rows)
+    _note_dates(row_input, columns, dated)
     columns = replace(columns, concealed=destination.key is not None)
     return Intake(columns, segments, fingerprint_of(written), written)
 
@@ -155,17 +162,44 @@ def _spec(
     )
 
 
-def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Columns:
-    """Types guessed from the first rows; reading checks them against all others."""
+def _guess(
+    runner: Runner, row_input: RowInput, destination: Destination
+) -> tuple[Columns, dict[str, list[str]]]:
+    """Types guessed from the first rows, which reading checks against all others; and the columns
+    that look like dates, with their forms."""
     spec = _spec(row_input, row_input.columns, destination, (), False)
-    votes = []
+    votes: list[list[str]] = []
+    forms: dict[str, list[list[str]]] = {}
     # A whole file is many rows.
     count = 1 if row_input.whole else thresholds.current.guess_rows
-    for task_result in runner.head(infer, row_input.rows, spec, count):
+    for task_result in runner.head(guess, row_input.rows, spec, count):
         if "trouble" in task_result.facts:
             raise bad_data(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])
-    return _voted(row_input, votes)
+        for form, own in task_result.facts["dated"].items():
+            forms.setdefault(form, []).append(own)
+    names = row_input.columns.names
+    dated: dict[str, list[str]] = {}
+    for form, own in forms.items():
+        for name, vote in zip(names, _joined(own, len(names)), strict=True):
+            if vote == "date":
+                dated.setdefault(name, []).append(form)
+    return _voted(row_input, votes), dated
+
+
+def _note_dates(row_input: RowInput, columns: Columns, dated: Mapping[str, Sequence[str]]) -> None:
+    """Say which columns of text look like dates."""
+    given = row_input.lines.dates.text if row_input.lines and row_input.lines.dates else None
+    for name, kind in zip(columns.names, columns.types, strict=True):
+        forms = dated.get(name, ())
+        if kind != "string" or not forms:
+            continue
+        where = f"{row_input.label}: column {name!r}"
+        if given in forms:
+            log.warning("%s is text: some of its cells are no dates written as %s", where, given)
+            continue
+        options = " or ".join(f"'{form}'" for form in forms)
+        log.warning("%s is text that looks like dates: --date-format %s reads it", where, options)
 
 
 def typed(runner: Runner, row_input: RowInput, destination: Destination) -> Columns:
@@ -183,11 +217,16 @@ def typed(runner: Runner, row_input: RowInput, destination: Destination) -> Colu
 
 def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
     names = row_input.columns.names
-    joined = ["null"] * len(names)
-    for vote in votes:
-        joined = [join(a, b) for a, b in zip(joined, vote, strict=True)]
+    joined = settled(_joined(votes, len(names)), len(names))
     types = [type_name(vote) for vote in joined]
     return Columns.of(list(names), types, [arrow_type(vote) for vote in joined])
+
+
+def _joined(votes: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """The votes of several tasks as one each."""
+    if not votes:
+        return ["null"] * columns
+    return [reduce(join, cells) for cells in zip(*votes, strict=True)]
 
 
 def _check_types(row_input: RowInput, columns: Columns) -> None:

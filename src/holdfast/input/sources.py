@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from holdfast.model.commits import SourceRecord
+from holdfast.model.date_forms import DateForm
 from holdfast.model.errors import InputError, SourceError
 from holdfast.tasks.dialect import UTF_8, Dialect, canonical
 
@@ -27,8 +28,8 @@ FORMATS = {
 """Formats that a file's name tells."""
 
 _OPTIONS = {
-    "csv": "--delimiter, --escape, --encoding, --null-value, --schema, --all-text, --multi-line or "
-    "--no-header",
+    "csv": "--delimiter, --escape, --encoding, --null-value, --date-format, --schema, --all-text, "
+    "--multi-line or --no-header",
     "json": "--schema, --all-text, --multi-line or --flatten",
 }
 """What says how files are read, of formats that Holdfast itself reads."""
@@ -55,6 +56,7 @@ class Source:
     escape: str | None = None  # before a quote inside quotes; '"' or nothing: quotes are doubled
     encoding: str | None = None  # UTF-8 by default
     null_values: tuple[str, ...] | None = None  # cells that mean null, besides the empty one
+    date_format: str | None = None  # of dates in CSV that are not as ISO 8601 has them: "%d/%m/%Y"
     flatten: bool = False  # the fields of structs become columns: "address.city"
     round_nanoseconds: bool = False  # down to microseconds; else kept, or refused where not
 
@@ -63,6 +65,7 @@ class Source:
             "escape": self.escape,
             "encoding": self.encoding,
             "null value": self.null_values,
+            "date format": self.date_format,
         }
         given = [name for name, value in csv_only.items() if value is not None]
         if given and not self.may_be_csv:
@@ -170,6 +173,7 @@ class Source:
             None if self.escape == '"' else self.escape,
             canonical(self.encoding or UTF_8),
             tuple(filter(None, self.null_values or ())),
+            DateForm(self.date_format) if self.date_format else None,
         )
 
     def like(self, stored: SourceRecord) -> Source:
@@ -200,6 +204,7 @@ class Source:
             escape=self.escape or stored.escape,
             encoding=self.encoding or stored.encoding,
             null_values=nulls if self.null_values is None and nulls else self.null_values,
+            date_format=stored.date_format if self.date_format is None else self.date_format,
         )
 
     def stored(self) -> SourceRecord:
@@ -217,6 +222,7 @@ class Source:
             self.dialect.nulls,
             self.flatten,
             self.round_nanoseconds,
+            self.date_format or None,
         )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import floats
 from holdfast.kernels.arrays import I8, I64, U8
+from holdfast.kernels.dates import NO_DAY, day_of, digits, is_day, number
 from holdfast.kernels.jit import inlined, kernel
 
 # What is wrong with a line.
@@ -274,23 +275,6 @@ def count(data: U8, starts: NDArray[Any]) -> int:
 
 
 @kernel
-def digits(data: U8, at: int, end: int) -> int:
-    """Where the digits that begin at ``at`` end."""
-    while at < end and data[at] >= _ZERO and data[at] <= _NINE:
-        at += 1
-    return at
-
-
-@kernel
-def _number(data: U8, at: int, count: int) -> int:
-    """The number written by ``count`` digits."""
-    value = 0
-    for i in range(at, at + count):
-        value = value * 10 + np.int64(data[i]) - _ZERO
-    return value
-
-
-@kernel
 def _bare(data: U8, begin: np.uint64, end: np.uint64) -> tuple[int, int]:
     """The bounds of a well-formed cell without its quotes."""
     quotes = 1 if begin < end and data[begin] == _QUOTE else 0
@@ -387,7 +371,7 @@ def _fits(data: U8, begin: int, end: int, form: int) -> bool:
         precision, scale = divmod(-form, _SCALES)
         return _is_decimal(data, begin, end, precision, scale, _SCALED_AT_ONCE)
     if form == DATED and data[begin] == _ZERO and digits(data, begin, end) == begin + 4:
-        return _number(data, begin, 4) > 0
+        return number(data, begin, 4) > 0
     return True
 
 
@@ -470,7 +454,7 @@ def _integer(data: U8, whole: int, end: int, last: int, negative: bool) -> int:
     if count > 19:
         return STRING
     if count == 19:
-        head = _number(data, whole, 18)
+        head = number(data, whole, 18)
         digit = np.int64(data[end - 1]) - _ZERO
         if head > _INT64_LIMIT or (head == _INT64_LIMIT and digit > (8 if negative else 7)):
             return STRING
@@ -488,17 +472,8 @@ def _dated(data: U8, begin: int, end: int) -> int:
         or data[begin + 7] != _MINUS
     ):
         return STRING
-    year = _number(data, begin, 4)
-    month = _number(data, begin + 5, 2)
-    day = _number(data, begin + 8, 2)
-    if year < 1 or month < 1 or month > 12 or day < 1:
-        return STRING
-    days = 31
-    if month == 2:
-        days = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    elif month == 4 or month == 6 or month == 9 or month == 11:
-        days = 30
-    if day > days:
+    year = number(data, begin, 4)
+    if not is_day(year, number(data, begin + 5, 2), number(data, begin + 8, 2)):
         return STRING
     at = begin + 10
     if at == end:
@@ -511,7 +486,7 @@ def _dated(data: U8, begin: int, end: int) -> int:
 @kernel
 def _two(data: U8, at: int, end: int, limit: int) -> bool:
     """Whether two digits that write a number below the limit stand at ``at``."""
-    return digits(data, at, min(at + 2, end)) == at + 2 and _number(data, at, 2) < limit
+    return digits(data, at, min(at + 2, end)) == at + 2 and number(data, at, 2) < limit
 
 
 @kernel
@@ -569,11 +544,15 @@ def check(
     forms: I64,
     table: I8,
     votes: I8,
+    dates: I64,
+    iso: bool,
 ) -> tuple[int, int, int]:
     """The first bad line, what is wrong with it, and its column; (-1, GOOD, -1) if there is none.
 
     Lines without text are passed over. Where ``votes`` has an entry per column, what the cells
-    look like is joined to it by ``table``; an empty one asks for no votes.
+    look like is joined to it by ``table``; an empty one asks for no votes. A second entry per
+    column says in the same way whether the cells are ``dates`` of a form; dates of ISO 8601 are
+    texts then unless ``iso``.
     """
     between = np.uint8(delimiter)
     for line in range(starts.size - 1):
@@ -600,7 +579,14 @@ def check(
                     return line, INEXACT, column
             if column < votes.size and votes[column] != STRING:
                 first, last = _bare(data, begin, at)
-                votes[column] = table[votes[column], kind(data, first, last)]
+                vote = kind(data, first, last)
+                votes[column] = table[votes[column], STRING if vote == DATE and not iso else vote]
+            if forms.size + column < votes.size and votes[forms.size + column] != STRING:
+                first, last = _bare(data, begin, at)
+                vote = STRING if day_of(data, first, last, dates) == NO_DAY else DATE
+                if first >= last:
+                    vote = NULL
+                votes[forms.size + column] = table[votes[forms.size + column], vote]
             column += 1
             if at == end:
                 break

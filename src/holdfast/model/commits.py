@@ -79,6 +79,7 @@ class SourceRecord:
     null_values: tuple[str, ...] = ()
     flatten: bool = field(default=False, metadata=ADDED)
     round_nanoseconds: bool = field(default=False, metadata=ADDED)
+    date_format: str | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)

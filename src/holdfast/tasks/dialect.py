@@ -6,13 +6,15 @@ import codecs
 from contextlib import suppress
 from dataclasses import dataclass
 
+from holdfast.model.date_forms import DateForm
+
 UTF_8 = "utf-8"
 _ASCII = "".join(map(chr, range(128)))
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What stands between cells, before a quote, for a null, and for a character.
+    """What stands between cells, before a quote, for a null, for a character and for a date.
 
     Anything that cannot be read is a ValueError that says what was expected.
     """
@@ -21,6 +23,7 @@ class Dialect:
     escape: str | None = None  # inside quotes, before a quote or before itself
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()  # the cells that mean null besides the empty one
+    dates: DateForm | None = None  # how dates are written, if not only as ISO 8601 has them
 
     def __post_init__(self) -> None:
         _expect_character("delimiter", self.delimiter)

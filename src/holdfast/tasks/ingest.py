@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import evidence, index
 from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
+from holdfast.model.date_forms import USUAL, DateForm
 from holdfast.model.errors import SourceError
 from holdfast.runtime.objects import is_remote
 from holdfast.runtime.result import TaskResult
@@ -36,7 +37,7 @@ from holdfast.tasks.segments import ROWS, RawRows, build_indexes, most_rows, row
 from holdfast.tasks.shown import cells as shown_cells
 from holdfast.tasks.shown import plain
 from holdfast.tasks.texts import first_unfit
-from holdfast.tasks.votes import fits, join
+from holdfast.tasks.votes import fits, join, settled
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
@@ -84,6 +85,11 @@ class Chunk:
             one = self.origins.size == 1
             origins = self.origins if one else self.origins[start : start + rows]
             yield Chunk(lines, records, origins, self.whole)
+
+    def first(self, rows: int) -> Chunk:
+        """The first records."""
+        origins = self.origins if self.origins.size == 1 else self.origins[:rows]
+        return Chunk(self.lines.slice(0, rows), self.records.slice(0, rows), origins, self.whole)
 
     def trouble(self, trouble: text.Trouble, spec: Ingest) -> TaskResult:
         """A report of what is wrong with a record, as it is in its file."""
@@ -222,6 +228,29 @@ def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResul
     yield votes.task_result(None)
 
 
+def guess(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
+    """What :func:`infer` says of a few lines, and the second votes of the first of them: which
+    columns would be dates of the form that was named, or of a usual one."""
+    dialect = spec.lines or Dialect()
+    votes = _Votes(spec, dialect)
+    forms = [DateForm(text) for text in USUAL]
+    usual = {
+        form.text: _Votes(spec, replace(dialect, dates=form))
+        for form in ([dialect.dates] if dialect.dates else []) + forms
+    }
+    for chunk in split_header(batches, spec, dialect):
+        trouble = chunk if isinstance(chunk, TaskResult) else votes.add(chunk)
+        if trouble is not None:
+            yield trouble
+            return
+        assert isinstance(chunk, Chunk)
+        for each in usual.values():
+            each.add(chunk.first(thresholds.current.guess_rows))
+    result = votes.task_result(None)
+    dated = {text: each.dated for text, each in usual.items()}
+    yield TaskResult({**result.facts, "dated": dated})
+
+
 def parsed_lines(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
@@ -245,7 +274,8 @@ def parsed_lines(
                 trouble = votes.add(chunk)
             if trouble is None and misfit is None:
                 checked = spec.guessed and votes.last_fit(schema)
-                parsed = text.parse(chunk.records, schema, dialect.delimiter, checked=checked)
+                written = dialect.delimiter, dialect.dates
+                parsed = text.parse(chunk.records, schema, *written, checked=checked)
                 if not isinstance(parsed, text.Trouble):
                     yield parsed.select(back) if back else parsed
                     continue
@@ -276,12 +306,13 @@ class _Votes:
 
     def __init__(self, spec: Ingest, dialect: Dialect) -> None:
         self._spec = spec
-        self._delimiter = dialect.delimiter
-        self._votes = ["null"] * len(spec.names)
+        self._dialect = dialect
+        self._votes = ["null"] * (len(spec.names) * (2 if dialect.dates else 1))
         self._last = self._votes
 
     def add(self, chunk: Chunk) -> TaskResult | None:
-        types = text.infer(chunk.records, len(self._votes), self._delimiter)
+        written = self._dialect.delimiter, self._dialect.dates
+        types = text.infer(chunk.records, len(self._spec.names), *written)
         if isinstance(types, text.Trouble):
             return chunk.trouble(types, self._spec)
         self._votes = [join(a, b) for a, b in zip(self._votes, types, strict=True)]
@@ -290,7 +321,12 @@ class _Votes:
 
     def last_fit(self, schema: pa.Schema) -> bool:
         """Whether the types hold all cells of the lines that were added last."""
-        return all(map(fits, self._last, schema.types))
+        return all(map(fits, settled(self._last, len(schema)), schema.types))
+
+    @property
+    def dated(self) -> list[str]:
+        """The second votes."""
+        return self._votes[len(self._spec.names) :]
 
     def task_result(self, misfit: TaskResult | None) -> TaskResult:
         trouble = misfit.facts["trouble"] if misfit else None

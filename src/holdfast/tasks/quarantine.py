@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as at
 
 from holdfast.kernels.arrays import I64
 from holdfast.model.commits import Segment
+from holdfast.model.date_forms import DateForm
 from holdfast.model.errors import InputError
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import flush
@@ -94,7 +96,7 @@ def _written(table: pa.Table, path: Path, layout: Layout) -> None:
     if layout.format == "csv":
         lines = [(*layout.names, RULE, CLASH)] if layout.header else []
         content = [_line(names, layout.dialect) for names in lines]
-        content += [_line(cells, layout.dialect) for cells in _cells(table)]
+        content += [_line(cells, layout.dialect) for cells in _cells(table, layout.dialect.dates)]
         path.write_bytes("".join(content).encode(layout.dialect.encoding, "backslashreplace"))
     elif layout.format == "json":
         with path.open("w", encoding="utf-8") as file:
@@ -111,8 +113,11 @@ def _written(table: pa.Table, path: Path, layout: Layout) -> None:
         parquet.write_table(table, path)
 
 
-def _cells(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+def _cells(table: pa.Table, dates: DateForm | None = None) -> Iterator[tuple[Any, ...]]:
     columns = [[plain(cell) for cell in cells(column)] for column in table.columns]
+    for place, kind in enumerate(table.schema.types):
+        if dates and at.is_date32(kind):
+            columns[place] = [day and dates.written(day) for day in table.column(place).to_pylist()]
     return zip(*columns, strict=True)
 
 

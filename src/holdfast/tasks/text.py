@@ -28,11 +28,14 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import text as kernels
 from holdfast.kernels.arrays import I8, I64, U8
+from holdfast.model.date_forms import DateForm
 from holdfast.tasks.dialect import UTF_8, Dialect
 from holdfast.tasks.encode import UnsupportedType
 from holdfast.tasks.texts import (
     FLOATS,
     bytes_of,
+    codes_of,
+    dated,
     decimals,
     exactly,
     first_unfit,
@@ -42,6 +45,7 @@ from holdfast.tasks.texts import (
 from holdfast.tasks.votes import JOINS, VOTES
 
 _NO_VOTES = np.empty(0, np.int8)
+_NO_DATES = np.empty(0, np.int64)
 SHOWN = 200
 """Characters of a line or a cell that a message shows."""
 _BLOCK = 1 << 20
@@ -79,6 +83,7 @@ class _LineBytes:
     buffer: pa.Buffer
     starts: NDArray[Any]
     delimiter: str
+    dates: DateForm | None = None
 
     @property
     def data(self) -> U8:
@@ -88,7 +93,7 @@ class _LineBytes:
         return len(self.starts) - 1
 
     def part(self, first: int, last: int) -> _LineBytes:
-        return _LineBytes(self.buffer, self.starts[first : last + 1], self.delimiter)
+        return replace(self, starts=self.starts[first : last + 1])
 
     def text(self, line: int) -> str:
         first, last = int(self.starts[line]), int(self.starts[line + 1])
@@ -109,10 +114,16 @@ class _LineBytes:
 
 
 def parse(
-    lines: pa.Array, schema: pa.Schema, delimiter: str = ",", *, checked: bool = False
+    lines: pa.Array,
+    schema: pa.Schema,
+    delimiter: str = ",",
+    dates: DateForm | None = None,
+    *,
+    checked: bool = False,
 ) -> pa.RecordBatch | Trouble:
     """Typed rows from lines that end with a line break, or the first trouble in them; ``checked``:
     the votes of :func:`infer` on these lines fit the types, so that nothing is left to check.
+    ``dates``: how dates are written.
 
     Give a bounded batch: the text of a column must stay below 2 GiB.
 
@@ -120,8 +131,8 @@ def parse(
     >>> parse(pa.array(["1,ann\\n", "2,\\n"]), schema).to_pylist()
     [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': None}]
     """
-    forms = np.array([_form(field) for field in schema], np.int64)
-    text = _lines(lines, delimiter)
+    forms = np.array([_form(field, dates) for field in schema], np.int64)
+    text = _lines(lines, delimiter, dates)
     trouble = None if checked else _check(text, forms, schema.types)
     if trouble is not None:
         return _earlier(text, schema, trouble) or trouble
@@ -135,9 +146,12 @@ def parse(
         return _first_bad_cell(text, schema)
 
 
-def infer(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Trouble:
+def infer(
+    lines: pa.Array, columns: int, delimiter: str = ",", dates: DateForm | None = None
+) -> list[str] | Trouble:
     """What the cells of each column look like, to be joined with other lines' votes; or the first
-    malformed line.
+    malformed line. With a form of ``dates`` a second vote of each column says whether all of its
+    cells are dates of that form.
 
     The votes are narrow, so that a column keeps apart what its text keeps apart: integers with
     leading zeros or a plus sign are text, and so are decimals that a double would change.
@@ -145,9 +159,9 @@ def infer(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Tr
     >>> infer(pa.array(["1,007,2020-01-31\\n", "2.5,7,\\n"]), 3)
     ['double', 'string', 'date']
     """
-    text = _lines(lines, delimiter)
+    text = _lines(lines, delimiter, dates)
     forms = np.full(columns, kernels.ANY, np.int64)
-    votes = np.full(columns, kernels.NULL, np.int8)
+    votes = np.full(columns * (2 if dates else 1), kernels.NULL, np.int8)
     trouble = _check(text, forms, [], votes)
     if trouble is not None:
         return trouble
@@ -315,12 +329,12 @@ def _validate(delimiter: str) -> None:
         raise ValueError(f"a delimiter is one ASCII character, not {delimiter!r}")
 
 
-def _lines(lines: pa.Array, delimiter: str) -> _LineBytes:
+def _lines(lines: pa.Array, delimiter: str, dates: DateForm | None = None) -> _LineBytes:
     _validate(delimiter)
-    return _LineBytes(*bytes_of(lines), delimiter)
+    return _LineBytes(*bytes_of(lines), delimiter, dates)
 
 
-def _form(field: pa.Field) -> int:
+def _form(field: pa.Field, dates: DateForm | None = None) -> int:
     """The form that a cell must have where the conversion would accept more."""
     type_ = field.type
     if at.is_signed_integer(type_):
@@ -330,6 +344,8 @@ def _form(field: pa.Field) -> int:
     if at.is_decimal128(type_):
         # PyArrow does not notice where digits overflow its 128 bits, or vanish behind them.
         return kernels.decimal_form(type_.precision, type_.scale)
+    if at.is_date32(type_) and dates:
+        return kernels.ANY  # converting them is strict
     if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit in ("us", "ns")):
         return kernels.DATED
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
@@ -348,15 +364,16 @@ def _check(
         raise ValueError("a table of CSV has at least one column")
     if len(text) == 0:
         return None
+    dates, iso = (codes_of(text.dates), text.dates.has_iso) if text.dates else (_NO_DATES, True)
     line, what, column = kernels.check(
-        text.data, text.starts, ord(text.delimiter), forms, JOINS, votes
+        text.data, text.starts, ord(text.delimiter), forms, JOINS, votes, dates, iso
     )
     if what == kernels.GOOD:
         return None
     if what == kernels.NO_END:
         raise ValueError(f"line {line} of the batch does not end with a line break")
     if what == kernels.CELL:
-        return _bad_cell(text, line, column, type_label(types[column]))
+        return _bad_cell(text, line, column, _label(text, types[column]))
     if what == kernels.INEXACT:
         return _bad_cell(text, line, column, exactly(types[column]))
     if what in _MALFORMED:
@@ -370,6 +387,14 @@ def _check(
 
 def _columns(count: int) -> str:
     return f"{count} column" if count == 1 else f"{count} columns"
+
+
+def _label(text: _LineBytes, type_: pa.DataType) -> str:
+    """What cells of a type are called, in lines such as these."""
+    label = type_label(type_)
+    return (
+        f"a {label} written as {text.dates.text}" if at.is_date32(type_) and text.dates else label
+    )
 
 
 def _bad_cell(text: _LineBytes, line: int, column: int, expected: str) -> Trouble:
@@ -395,7 +420,11 @@ def _read(
     if begin == end:
         return pa.RecordBatch.from_pylist([], pa.schema(fields))
     types = {str(c): schema.field(c).type for c in wanted}
-    late = [name for name in types if decimals_as_text and at.is_decimal(types[name])]
+    late = {
+        name: type_
+        for name, type_ in types.items()
+        if (decimals_as_text and at.is_decimal(type_)) or (text.dates and at.is_date32(type_))
+    }
     buffer = text.buffer.slice(begin, end - begin)
     if buffer.slice(0, min(3, buffer.size)).to_pybytes() == _BOM:
         # PyArrow drops a byte order mark at the start, which here belongs to a cell.
@@ -419,11 +448,14 @@ def _read(
             quoted_strings_can_be_null=True,
         ),
     )
-    for name in late:
-        column = pc.replace_substring_regex(table[name], r"^([+-]?\d+)\.(\d*?)0+$", r"\1.\2")
-        table = table.set_column(
-            table.column_names.index(name), name, decimals(column, types[name])
-        )
+    for name, type_ in late.items():
+        column = table[name]
+        if text.dates and at.is_date32(type_):
+            column = dated(column.combine_chunks(), text.dates)
+        else:
+            column = pc.replace_substring_regex(column, r"^([+-]?\d+)\.(\d*?)0+$", r"\1.\2")
+            column = decimals(column, type_)
+        table = table.set_column(table.column_names.index(name), name, column)
     columns = [column.combine_chunks() for column in table.columns]
     for column in columns:
         if at.is_timestamp(column.type) and column.type.tz and not in_calendar(column):
@@ -447,7 +479,7 @@ def _earlier(text: _LineBytes, schema: pa.Schema, trouble: Trouble) -> Trouble |
     line = text.part(trouble.row, trouble.row + 1)
     for column in range(trouble.column or 0) if trouble.kind == "cell" else ():
         if not _converts(line, schema, column):
-            return _bad_cell(text, trouble.row, column, type_label(schema.field(column).type))
+            return _bad_cell(text, trouble.row, column, _label(text, schema.field(column).type))
     return None
 
 
@@ -456,4 +488,4 @@ def _first_bad_cell(text: _LineBytes, schema: pa.Schema) -> Trouble:
     row = first_unfit(len(text), lambda first, last: _converts(text.part(first, last), schema))
     line = text.part(row, row + 1)
     column = next(c for c in range(len(schema)) if not _converts(line, schema, c))
-    return _bad_cell(text, row, column, type_label(schema.field(column).type))
+    return _bad_cell(text, row, column, _label(text, schema.field(column).type))

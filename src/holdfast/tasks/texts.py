@@ -13,7 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 from numpy.typing import NDArray
 
+from holdfast.kernels import dates
 from holdfast.kernels import text as kernels
+from holdfast.kernels.arrays import I64
+from holdfast.model.date_forms import ISO, DateForm
 from holdfast.tasks.votes import TYPES
 
 NAMES = {
@@ -98,6 +101,26 @@ def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
         for text in texts.to_pylist()
     ]
     return pa.array(values, type_)
+
+
+def dated(texts: pa.Array, form: DateForm) -> pa.Array:
+    """Texts as dates, of a form or of ISO 8601; ArrowInvalid if one is none.
+
+    >>> dated(pa.array(["01/02/2024", "2024-02-01"]), DateForm("%d/%m/%Y")).to_pylist()
+    [datetime.date(2024, 2, 1), datetime.date(2024, 2, 1)]
+    """
+    buffer, starts = bytes_of(texts)
+    days = np.zeros(len(texts), np.int64)
+    other = codes_of(ISO if form.has_iso else form)
+    if not dates.days_of(np.frombuffer(buffer, np.uint8), starts, codes_of(form), other, days):
+        raise pa.ArrowInvalid("a text that is no such date")
+    nulls = texts.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(days.astype(np.int32), pa.int32(), mask=nulls).view(pa.date32())
+
+
+def codes_of(form: DateForm) -> I64:
+    """A form as kernels take it."""
+    return np.array(form.codes, np.int64)
 
 
 def in_calendar(column: pa.Array) -> bool:

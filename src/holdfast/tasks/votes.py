@@ -5,6 +5,8 @@ The vote for a cell is given by :func:`holdfast.kernels.text.kind`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -61,6 +63,17 @@ def type_name(vote: str) -> str:
 def arrow_type(vote: str) -> pa.DataType:
     """The Arrow type that a joined vote stands for."""
     return TYPES[type_name(vote)]
+
+
+def settled(votes: Sequence[str], columns: int) -> list[str]:
+    """The votes for the types of columns, of joined ones that may have second ones: a column all of
+    whose cells are dates of the form that was named is one of dates.
+
+    >>> settled(["string", "bigint", "date", "string"], 2)
+    ['date', 'bigint']
+    """
+    own, dated = votes[:columns], votes[columns:] or ["string"] * columns
+    return ["date" if form == "date" else vote for vote, form in zip(own, dated, strict=True)]
 
 
 def fits(vote: str, type_: pa.DataType) -> bool:
