@@ -33,11 +33,15 @@ from holdfast import (
 )
 from holdfast.input.frames import as_arrow
 from holdfast.model import errors
+from holdfast.model.errors import UnknownTableError
 from holdfast.model.progress import no_progress
 from holdfast.model.results import Tabular
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
+from tests.cli.conftest import Run, run
 from tests.flow.tables import text_input
+
+__all__ = ["run"]
 
 ORDERS = [("1", "7"), ("2", "7"), ("3", "8"), ("4", "9")]
 CUSTOMERS = [("7", "Ann"), ("8", "Bob"), ("10", "Cid")]
@@ -204,6 +208,63 @@ def test_kinds_that_there_are_not(tmp_path: Path, kinds: Any, unknown: str) -> N
     with pytest.raises(InputError, match=f"unknown kind '{unknown}'; there are: keys, fds, inds"):
         Profile.create(tmp_path / "p", {"t": "a.csv"}, options=Options(kinds=kinds))
     assert not (tmp_path / "p").exists()
+
+
+def test_options_are_keywords(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,a\n1,2\n2,2\n")
+    made = Profile.create(
+        tmp_path / "p", path, engine="process", kinds=["keys"], max_columns=1, keep_rows=False
+    )
+    options = made.snapshot().options
+    assert (options["kinds"], options["max_columns"], options["keep_rows"]) == (["keys"], 1, False)
+    with pytest.raises(InputError, match=r"no option 'kind'; did you mean 'kinds'\?"):
+        Profile.create(tmp_path / "q", path, engine="process", kind=["keys"])
+    with pytest.raises(InputError, match="give options or nulls, not both"):
+        Profile.create(tmp_path / "q", path, options=Options(), nulls="unequal")
+    with pytest.raises(InputError, match="nulls can be"):
+        Profile.create(tmp_path / "q", path, nulls="same")
+    assert not (tmp_path / "q").exists()
+
+
+def test_one_table_need_not_be_named(shop: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,a\n1,2\n2,2\n")
+    kinds = ["keys", "fds", "dcs"]
+    made = Profile.create(tmp_path / "p", path, engine="process", kinds=kinds, evidence="counted")
+    for method in ("columns", "rank", "grain", "keys", "non_keys", "functional_dependencies",
+                   "denial_constraints", "agree_sets", "counts_pairs"):  # fmt: skip
+        ask = getattr(made, method)
+        assert repr(ask()) == repr(ask("t")), method
+        with pytest.raises(InputError, match="say which table: the profile has customers, orders"):
+            getattr(shop, method)()
+        with pytest.raises(UnknownTableError, match="no table 'u'"):
+            ask("u")
+
+
+def test_it_shows_what_the_command_shows(
+    shop: Profile, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    for asked, words in (
+        ({}, []),
+        ({"part": "keys"}, ["keys"]),
+        ({"part": "columns", "table": "orders"}, ["columns", "--table", "orders"]),
+        ({"limit": 1}, ["--limit", "1"]),
+        ({"everything": True, "version": 1}, ["--all", "--at", "1"]),
+        ({"part": "inds", "min_coverage": 0.5}, ["inds", "--min-coverage", "0.5"]),
+    ):
+        shop.show(**asked)
+        printed = capsys.readouterr().out
+        assert printed
+        assert run("show", shop.path, *words).out == printed
+    with pytest.raises(InputError, match="no part 'kyes'; did you mean 'keys'"):
+        shop.show("kyes")
+    with pytest.raises(UnknownTableError):
+        shop.show(table="nothing")
+    with pytest.raises(InputError, match="limit cannot be negative"):
+        shop.show(limit=-1)
+    with pytest.raises(InputError, match="give only one"):
+        shop.show(limit=1, everything=True)
 
 
 def test_parallelism(shop: Profile, monkeypatch: pytest.MonkeyPatch) -> None:

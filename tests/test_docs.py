@@ -61,6 +61,18 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def test_every_command_has_a_method() -> None:
+    """One of its name, or those in the README's table, all of which there are."""
+    table = re.findall(r"^\| `holdfast (\w+)[^|]*\| (.*) \|$", README, flags=re.MULTILINE)
+    assert table
+    for name, methods in table:
+        assert name in parser().commands
+        for method in re.findall(r"`(?:\w+\.)?(\w+)\(", methods):
+            assert callable(getattr(holdfast.Profile, method)), method
+    listed = {name for name, _ in table}
+    assert all(name in listed or hasattr(holdfast.Profile, name) for name in parser().commands)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_programs_compile(page: Path) -> None:
     for block in blocks(page.read_text("utf-8"), "python"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from itertools import accumulate
@@ -50,6 +51,7 @@ from holdfast.model.inclusion_dependencies import (
     InclusionDependency,
 )
 from holdfast.model.keeping import Keeping
+from holdfast.model.names import lacking
 from holdfast.model.near import SHOWN, NearRule, Suspect, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
@@ -131,6 +133,7 @@ class Profile:
         self._progress = progress or _silent
         self._parallelism = parallelism
         self._runner: Runner | None = None
+        self._page: str | None = None  # where a report was written
 
     @classmethod
     def create(
@@ -144,17 +147,19 @@ class Profile:
         parallelism: int | None = None,
         secret: str | bytes | None = None,
         engine: str | None = None,
+        **settings: Any,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory.
 
         ``tables`` has the rows of each table by its name; a single path or :class:`Source` is a
-        table called after its file. With ``Options(keep_values=False)`` the cells are kept as
-        hashes that are keyed with the ``secret``.
+        table called after its file. What is looked for, and how, are :class:`Options`, or keywords
+        with their names: ``Profile.create("shop", "orders.csv", kinds=["keys"])``. With
+        ``keep_values=False`` the cells are kept as hashes that are keyed with the ``secret``.
         """
         # What needs no Spark is checked first: a session takes its seconds to start.
         _expect_parallelism(parallelism)
         _engine(engine, session)
-        options = registry.completed(options or Options())
+        options = registry.completed(_options(options, settings))
         key = None if options.keep_values else concealment.expected(concealment.given(secret))
         given = {
             name: readable(rows, f"table {name!r}") for name, rows in tables_by_name(tables).items()
@@ -203,10 +208,10 @@ class Profile:
         return f"<Profile {self.path!r}{now}>"
 
     def _repr_html_(self) -> str:
-        from holdfast.report.notebook import overview
+        from holdfast.report.notebook import version_in_notebook
 
         try:
-            return overview(Path(self.path).name or self.path, self.snapshot())
+            return version_in_notebook(self, self._page)
         except StoreError:
             return markup.code(repr(self))
 
@@ -676,21 +681,54 @@ class Profile:
         """Everything that a version (by default the current one) says."""
         return snapshot(self._store, version)
 
-    def columns(self, table: str) -> Results[ColumnFacts]:
-        """What is known of each column's values: nulls, distinct values, minimum and maximum."""
+    def show(
+        self,
+        part: str | None = None,
+        *,
+        table: str | None = None,
+        version: int | None = None,
+        min_coverage: float | None = None,
+        limit: int | None = None,
+        everything: bool = False,
+    ) -> None:
+        """Print what ``holdfast show`` prints: what matters first in each table, or one ``part`` of
+        it, such as ``"fds"``, of all tables or one, now or in another version; ``limit`` entries of
+        each list, or ``everything``. Notebooks show the same of a profile by itself."""
+        from holdfast.report.shown import short_path, version_shown
+        from holdfast.screen.page import Page
+
+        if limit is not None and (limit < 0 or everything):
+            raise InputError(
+                f"limit cannot be negative, but is {limit}"
+                if limit < 0
+                else "limit shortens lists and everything shows all of them: give only one"
+            )
+        shown = version_shown(
+            self,
+            short_path(self.path),
+            None if part is None else [part],
+            table=table,
+            version=version,
+            min_coverage=min_coverage,
+            limit=limit,
+            everything=everything,
+        )
+        shown.text(Page(sys.stdout, everything=everything, limit=limit))
+
+    def columns(self, table: str | None = None) -> Results[ColumnFacts]:
+        """What is known of each column's values: nulls, distinct values, minimum and maximum. Here
+        and below the table need not be named where there is just one."""
         return Results(ColumnFacts, self._table(table).facts)
 
-    def rank(self, table: str) -> dict[str, Results[Ranked]]:
+    def rank(self, table: str | None = None) -> dict[str, Results[Ranked]]:
         """The constraints about a table by their kind, those that matter most first, each with its
         score; among them rules that nearly hold, which have a ``near``."""
-        self._store.read().table(table)
-        ranking = self._ranking(table)
+        ranking = self._ranking(self._name(table))
         return {kind: Results(Ranked, ranking.together(kind)) for kind in ranking.kinds}
 
-    def grain(self, table: str) -> Grain:
+    def grain(self, table: str | None = None) -> Grain:
         """What one row of a table stands for, and why."""
-        self._store.read().table(table)
-        return self._ranking(table).grain
+        return self._ranking(self._name(table)).grain
 
     def _ranking(self, table: str) -> TableRanking:
         now = self.snapshot()
@@ -700,7 +738,7 @@ class Profile:
         """What matters first in every table of a snapshot."""
         return ranked(snapshot, snapshot.tables, pasts_in(self._store, snapshot.version))
 
-    def keys(self, table: str, max_error: float = 0.0) -> Results[Key]:
+    def keys(self, table: str | None = None, max_error: float = 0.0) -> Results[Key]:
         """The minimal keys of a table, shortest first.
 
         Where rows are duplicated, no set of columns is a key, and the list is empty; the keys of
@@ -715,12 +753,12 @@ class Profile:
             return Results(Key, [*exact, *now.approximate_keys])
         return Results(Key, [*exact, *self._within(registry.KEYS, now, max_error).approximate_keys])
 
-    def non_keys(self, table: str) -> Results[NonKey]:
+    def non_keys(self, table: str | None = None) -> Results[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""
         return Results(NonKey, self._table(table).non_keys)
 
     def functional_dependencies(
-        self, table: str, max_error: float = 0.0
+        self, table: str | None = None, max_error: float = 0.0
     ) -> Dependencies | Results[FunctionalDependency]:
         """The minimal functional dependencies of a table, shortest first.
 
@@ -733,7 +771,7 @@ class Profile:
         return found
 
     def denial_constraints(
-        self, table: str, max_error: float = 0.0
+        self, table: str | None = None, max_error: float = 0.0
     ) -> Denials | Results[DenialConstraint]:
         """The minimal denial constraints of a table over two rows, order rules first.
 
@@ -745,9 +783,10 @@ class Profile:
         )
         return found
 
-    def _found(self, kind: Kind, table: str, of: type, max_error: float) -> Any:
+    def _found(self, kind: Kind, table: str | None, of: type, max_error: float) -> Any:
         """What a kind finds in a table, within a bound on the error."""
         now = self._table(table)
+        table = now.name
         if kind.name not in now.found:
             kinds = self._store.read().options.kinds
             raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
@@ -931,20 +970,21 @@ class Profile:
         return [table]
 
     def agree_sets(
-        self, table: str, since: int | None = None, at: int | None = None
+        self, table: str | None = None, since: int | None = None, at: int | None = None
     ) -> Results[AgreeSet]:
         """Every agree-set with its number of row pairs, shortest first, now or ``at`` a version;
         with ``since`` only those whose number changed after that version, with the change."""
         if since is not None and at is not None:
             raise InputError("give since or at, not both")
+        table = self._name(table)
         self._counted(table)
         if since is not None:
             return Results(AgreeSet, changed_agree_sets(self._store, table, since))
         return Results(AgreeSet, agree_sets(self._store, table, at))
 
-    def counts_pairs(self, table: str) -> bool:
+    def counts_pairs(self, table: str | None = None) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
-        return is_counted(self._store.read().table(table))
+        return is_counted(self._store.read().table(self._name(table)))
 
     def _counted(self, table: str, space: str = AGREEMENTS) -> None:
         """See that a table has counted pairs."""
@@ -1134,7 +1174,10 @@ class Profile:
         from holdfast.report.page import page, write
 
         self._progress("report")
-        return write(page(self.document(limit=limit, values=values)), self.path, file)
+        text = page(self.document(limit=limit, values=values))
+        written = write(text, self.path, file)
+        self._page = str(Path(written).absolute())
+        return written
 
     def serve(
         self,
@@ -1171,11 +1214,12 @@ class Profile:
         """Bytes of the current version by kind of file."""
         return self._store.sizes()
 
-    def _table(self, name: str) -> TableSnapshot:
+    def _table(self, name: str | None) -> TableSnapshot:
         tables = self.snapshot().tables
-        if name not in tables:
-            raise unknown_table(name, tables)
-        return tables[name]
+        return tables[_meant(name, tables)]
+
+    def _name(self, table: str | None) -> str:
+        return _meant(table, self._store.read().tables)
 
     # Running
 
@@ -1282,6 +1326,17 @@ class Profile:
         return from_frame(rows, label)
 
 
+def _meant(table: str | None, tables: Collection[str]) -> str:
+    """The table that is named, or the only one."""
+    if table is None and len(tables) == 1:
+        (table,) = tables
+    if table is None:
+        raise InputError(f"say which table: the profile has {', '.join(tables)}")
+    if table not in tables:
+        raise unknown_table(table, tables)
+    return table
+
+
 def _engine(given: str | None, session: Session | None) -> str:
     """The engine to use: whoever gives a session wants Spark."""
     if session is None:
@@ -1289,6 +1344,17 @@ def _engine(given: str | None, session: Session | None) -> str:
     if given is not None and engine.chosen(given) == engine.PROCESS:
         raise InputError("give a session or engine='process', not both: it runs without Spark")
     return engine.SPARK
+
+
+def _options(options: Options | None, settings: dict[str, Any]) -> Options:
+    """The options of a new profile: a value, or keywords."""
+    if options is not None and settings:
+        raise InputError(f"give options or {next(iter(settings))}, not both: it is one of them")
+    known = [option.name for option in fields(Options) if "help" in option.metadata]
+    for name in settings:
+        if name not in known:
+            raise InputError(lacking("a profile", "option", name, known))
+    return Options(**settings) if options is None else options
 
 
 def _expect_parallelism(tasks: int | None) -> None:

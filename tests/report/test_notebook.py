@@ -18,11 +18,25 @@ from holdfast.model.progress import no_progress
 from holdfast.model.results import Results
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
+from tests.cli.conftest import Run
 from tests.report.conftest import profiled, row_input
 from tests.report.test_document import HOSTILE
 
 RISES = (("a", "<="), ("b", ">"))
-TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "code", "span", "strong", "em", "bdi"}
+TAGS = {
+    "div",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "span",
+    "strong",
+    "em",
+    "bdi",
+} | {"pre", "a"}
 
 
 class Parsed(HTMLParser):
@@ -38,7 +52,7 @@ class Parsed(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, tag
-        assert {name for name, _ in attributes} <= {"style"}
+        assert {name for name, _ in attributes} <= ({"href"} if tag == "a" else {"style"})
         self._open.append(tag)
         if tag in ("td", "th"):
             self.cells.append("")
@@ -52,15 +66,39 @@ class Parsed(HTMLParser):
             self.cells[-1] += data
 
 
-def test_a_profile(shop: Profile) -> None:
-    shown = Parsed(shop._repr_html_())
-    assert shown.text.startswith("shop, version 6 of ")
-    heads = ["table", "rows", "columns", "one row per"]
-    assert shown.cells[:4] == heads
-    at = shown.cells.index("orders")
-    assert shown.cells[at + 1 : at + 4] == ["353", "6", "order_id"]
-    assert "14 foreign keys" in shown.text
-    assert len(shop._repr_html_()) < 4_000
+def test_a_profile(
+    shop: Profile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop = Profile.open(shop.path)
+    shop.show()
+    printed = capsys.readouterr().out
+    assert "orders: 353 rows, 6 columns\n  one row per order_id" in printed
+    assert Parsed(shop._repr_html_()).text == f"{printed}report() writes a page about it"
+    assert run("show", shop.path).out == printed
+
+
+def test_a_profile_with_a_report(
+    shop: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    opened = Profile.open(shop.path)
+    (tmp_path / "shop.html").write_text("something else")
+    assert "<a " not in opened._repr_html_()
+    (tmp_path / "pages").mkdir()
+    opened.report("pages/the shop.html")
+    assert '<a href="pages/the%20shop.html"><bdi>the report: the shop.html' in opened._repr_html_()
+    (tmp_path / "shop.html").unlink()
+    opened.report()
+    assert '<a href="shop.html">' in opened._repr_html_()
+    assert '<a href="shop.html">' in Profile.open(shop.path)._repr_html_()
+    opened.report(tmp_path / "shop.html")
+    monkeypatch.chdir("/usr")
+    assert f'<a href="{(tmp_path / "shop.html").as_uri()}">' in opened._repr_html_()
 
 
 def test_a_profile_that_went_is_still_named(shop: Profile, tmp_path: Path) -> None:

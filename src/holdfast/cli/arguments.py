@@ -13,7 +13,6 @@ from pathlib import Path
 from holdfast.input.sources import Source
 from holdfast.kinds import registry
 from holdfast.model.errors import InputError
-from holdfast.model.near import NEAR
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 """The first bytes of compressed data."""
@@ -148,21 +147,3 @@ def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
     known = list(registry.REGISTRY)
     default = "all" if list(by_default) == known else ", ".join(by_default)
     return f"{purpose}: {', '.join(known)}, with commas; by default {default}."
-
-
-AGREE_SETS = "agree-sets"
-"""A part of ``show`` that is not a list of a kind: the evidence of pairs of rows."""
-
-COLUMNS = "columns"
-"""Another one: the facts about each column."""
-
-
-def part_names() -> list[str]:
-    """The parts of ``show``.
-
-    >>> part_names()[:6]
-    ['columns', 'near', 'keys', 'non-keys', 'fds', 'dcs']
-    """
-    of_tables = [part.name for parts in registry.table_parts().values() for part in parts]
-    of_profile = [part.name for parts in registry.profile_parts().values() for part in parts]
-    return [COLUMNS, NEAR, *of_tables, AGREE_SETS, *of_profile]

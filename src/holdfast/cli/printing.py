@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from holdfast.cli.command import flag
 from holdfast.model.records import JsonObject
@@ -17,7 +17,6 @@ from holdfast.model.records import JsonObject
 if TYPE_CHECKING:
     from holdfast.api import Profile
     from holdfast.cli.progress import Progress
-    from holdfast.report.snapshot import Snapshot
     from holdfast.screen.page import Page
 
 
@@ -56,34 +55,25 @@ class Printing:
 
             text(Page(sys.stdout, everything=self.everything, limit=limit))
 
-    def profile(
+    def version(
         self,
         opened: Profile,
         directory: str,
-        snapshot: Snapshot,
-        parts: Sequence[str] | None,
-        limit: int | None = None,
+        parts: Sequence[str] | None = None,
+        **asked: Any,
     ) -> None:
-        """Print the contents of a profile, or only these ``parts``."""
-        from holdfast.report import forms, terminal
+        """Print a version of a profile, or only these ``parts`` of it."""
+        from holdfast.report.shown import version_shown
 
-        verbose = self.verbose
-        sizes = opened.sizes() if verbose else None
-        ranking = opened.ranking_of(snapshot) if parts is None else None
-
-        def form() -> JsonObject:
-            return forms.show(
-                snapshot, parts, verbose=verbose, sizes=sizes, limit=limit, ranking=ranking
-            )
-
-        def text(page: Page) -> None:
-            name = shown_path(directory)
-            if ranking is not None and not (self.everything or verbose or limit is not None):
-                terminal.overview(page, name, snapshot, ranking)
-            else:
-                terminal.show(page, name, snapshot, parts, verbose=verbose, sizes=sizes)
-
-        self.result(form, text, limit)
+        shown = version_shown(
+            opened,
+            shown_path(directory),
+            parts,
+            everything=self.everything,
+            verbose=self.verbose,
+            **asked,
+        )
+        self.result(shown.form, shown.text, asked.get("limit"))
 
     def lines(self, form: JsonObject, text: str) -> None:
         """Print a short result: its JSON form, or lines of text."""

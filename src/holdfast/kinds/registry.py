@@ -19,6 +19,7 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from holdfast.model.lazily import Lazily
+from holdfast.model.near import NEAR
 from holdfast.model.options import Options
 
 if TYPE_CHECKING:
@@ -190,6 +191,24 @@ def table_parts(names: Collection[str] | None = None) -> dict[Kind, list[TablePa
 def profile_parts(names: Collection[str] | None = None) -> dict[Kind, list[ProfilePart]]:
     """The parts of these names (None: all) that the profile has, by kind."""
     return _by_kind((k, each) for k, each in _parts(names) if isinstance(each, ProfilePart))
+
+
+AGREE_SETS = "agree-sets"
+"""A part of what is shown that is not a list of a kind: the evidence of pairs of rows."""
+
+COLUMN_FACTS = "columns"
+"""Another one: the facts about each column."""
+
+
+def part_names() -> list[str]:
+    """All parts that can be shown.
+
+    >>> part_names()[:6]
+    ['columns', 'near', 'keys', 'non-keys', 'fds', 'dcs']
+    """
+    of_tables = [part.name for parts in table_parts().values() for part in parts]
+    of_profile = [part.name for parts in profile_parts().values() for part in parts]
+    return [COLUMN_FACTS, NEAR, *of_tables, AGREE_SETS, *of_profile]
 
 
 def _parts(names: Collection[str] | None) -> Iterator[tuple[Kind, Part]]:

@@ -53,6 +53,16 @@ def heading(value: object) -> str:
     return f"<div><strong>{text(value)}</strong></div>"
 
 
+def link(address: str, value: object) -> str:
+    """A link to a file."""
+    return f'<a href="{html.escape(address)}">{text(value)}</a>'
+
+
+def lines(value: str) -> str:
+    """Lines of a terminal."""
+    return f"<pre>{html.escape(value)}</pre>"
+
+
 def cell(value: Any) -> str:
     """A value of a row; a null is told from the text "null"."""
     if value is None:

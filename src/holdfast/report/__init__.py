@@ -2,6 +2,7 @@
 
 snapshot.py  what a version contains, read from its files
 forms.py     what ``--format json`` prints; docs/json.md describes it
+shown.py     a version as text and as JSON, as it was asked for
 versions.py  what each version changed, and how two versions differ
 terminal/    text for the terminal: a version, one rule, a batch, expectations, the history
 document.py  everything that the report page shows, as one JSON document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,13 +14,10 @@ from holdfast.cli.printing import Printing, shown_path
 from holdfast.kinds import registry
 from holdfast.screen.text import plain
 
-if TYPE_CHECKING:
-    from holdfast.model.constraints import AgreeSet
-
 
 def _part_argument() -> Any:
     """The argument of ``show``: the parts of all kinds."""
-    names = arguments.part_names()
+    names = registry.part_names()
 
     def expect(value: str | None) -> str | None:
         if value is not None and value not in names:
@@ -50,46 +47,18 @@ def show(
     printing: Printing,
 ) -> int:
     """Show what a profile knows: columns, keys and non-keys, dependencies, foreign keys, rules."""
-    from dataclasses import replace
-
     from holdfast.api import Profile
-    from holdfast.model.commits import unknown_table
-    from holdfast.report import forms, terminal
 
     arguments.expect_limit(limit, printing.everything)
-    opened = Profile.open(directory)
-    snapshot = opened.snapshot(at)
-    if table is not None:
-        if table not in snapshot.tables:
-            raise unknown_table(table, snapshot.tables)
-        snapshot = replace(snapshot, tables={table: snapshot.tables[table]})
-    if part == arguments.COLUMNS:
-        printing.result(
-            lambda: forms.columns(snapshot, limit),
-            lambda page: terminal.columns(page, snapshot),
-            limit,
-        )
-        return 0
-    if part == arguments.AGREE_SETS:
-        # If no table has agree-sets, asking for those of the first is the error that says why.
-        counted_tables = {*filter(opened.counts_pairs, snapshot.tables)} or {*snapshot.tables}
-        counted: dict[str, list[AgreeSet] | None] = {
-            name: opened.agree_sets(name, at=at) if name in counted_tables else None
-            for name in snapshot.tables
-        }
-        printing.result(
-            lambda: forms.agree_sets(snapshot, counted, limit),
-            lambda page: terminal.agree_sets(page, counted),
-            limit,
-        )
-        return 0
-    for kind in registry.REGISTRY.values():
-        if part in [other.name for other in kind.parts]:
-            snapshot.expect(kind)
-    if min_coverage is not None:
-        snapshot = snapshot.asked_with({"min_coverage": min_coverage})
-    parts = None if part is None else [part]
-    printing.profile(opened, directory, snapshot, parts, limit)
+    printing.version(
+        Profile.open(directory),
+        directory,
+        None if part is None else [part],
+        table=table,
+        version=at,
+        min_coverage=min_coverage,
+        limit=limit,
+    )
     return 0
 
 

@@ -83,7 +83,7 @@ def profile(
                 progress=progress,
                 **spark.engine_options(progress),
             )
-        printing.profile(new_profile, into, new_profile.snapshot(), None)
+        printing.version(new_profile, into)
     return 0
 
 
@@ -116,7 +116,7 @@ def add(
             if near:
                 opened.look_for_near(table)
         parts = None if near else _brief_parts(names)
-        printing.profile(opened, directory, opened.snapshot(), parts)
+        printing.version(opened, directory, parts)
     return 0
 
 
@@ -143,7 +143,7 @@ def alter(
     with committing(directory):
         with spark.profile(directory, printing) as opened:
             opened.alter(table, add=added, drop=drop_column or (), rename=renamed)
-        printing.profile(opened, directory, opened.snapshot(), None)
+        printing.version(opened, directory)
     return 0
 
 

@@ -72,7 +72,7 @@ def embedded(document: JsonObject) -> str:
 def write(text: str, profile: str, file: str | os.PathLike[str] | None = None) -> str:
     """Write a page, whole or not at all; its path. Without a ``file`` it is called after the
     profile, in the current folder, where it takes the place of no other kind of file."""
-    path = Path(f"{Path(profile).name or 'profile'}.html" if file is None else file)
+    path = place_of(profile) if file is None else Path(file)
     try:
         if file is None and path.exists() and not is_report(path):
             raise InputError(
@@ -86,6 +86,11 @@ def write(text: str, profile: str, file: str | os.PathLike[str] | None = None) -
             f"{path}: the report cannot be written: {error.strerror}. Name another file with -o."
         ) from error
     return str(path)
+
+
+def place_of(profile: str) -> Path:
+    """Where the page of a profile is, unless a file is named."""
+    return Path(f"{Path(profile).name or 'profile'}.html")
 
 
 def is_report(path: Path) -> bool:
