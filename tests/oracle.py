@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -19,6 +19,7 @@ from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.near import NearBounds
+from holdfast.model.whole_tables import RowCount, TableRule
 
 # --- covers -------------------------------------------------------------------------------
 
@@ -499,12 +500,27 @@ def tally(
             return number, number, len(rows_)
         number = sum(_denied(rule, t, s, nulls) for t, s in permutations(rows_, 2))
         return number, number, len(rows_) * (len(rows_) - 1)
+    assert not isinstance(rule, TableRule)
     lhs = rule.columns if isinstance(rule, Key) else rule.lhs
     number = 0
     for one, two in combinations(rows_, 2):
         if all(_agree(one[c], two[c], nulls) for c in lhs):
             number += isinstance(rule, Key) or not _agree(one[rule.rhs], two[rule.rhs], nulls)
     return number, number, len(rows_) * (len(rows_) - 1) // 2
+
+
+def whole_table(rule: TableRule, cells: Sequence[Any], moment: datetime) -> int:
+    """How wrong a table is by a rule about it as a whole, at a moment: by how many rows, or 1.
+    ``cells`` are those of the column that the rule is about, or any other."""
+    if isinstance(rule, RowCount):
+        least, most = rule.at_least or 0, rule.at_most
+        allowed = range(least, len(cells) + least + 1 if most is None else most + 1)
+        return min(abs(len(cells) - rows) for rows in allowed)
+    age = timedelta(**{rule.unit: rule.within})
+    there = [cell for cell in cells if cell is not None]
+    if there and not isinstance(there[0], datetime):
+        return int(not any(day + age >= moment.date() for day in there))
+    return int(not any(time.replace(tzinfo=UTC) + age >= moment for time in there))
 
 
 def passes(rule: ValueRule, cell: Any) -> bool:
@@ -619,6 +635,7 @@ def takes_part(
         return any(
             _denied(rule, row, each, nulls) or _denied(rule, each, row, nulls) for each in others
         )
+    assert not isinstance(rule, TableRule)
     lhs = rule.columns if isinstance(rule, Key) else rule.lhs
     return any(
         all(_agree(row[c], each[c], nulls) for c in lhs)

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
     from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
+    from holdfast.model.whole_tables import Finding, Newest, RowCount
     from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 _PLACES = {
@@ -121,6 +122,9 @@ _PLACES = {
     "FunctionalDependency": "model.constraints",
     "InclusionDependency": "model.inclusion_dependencies",
     "Key": "model.constraints",
+    "Newest": "model.whole_tables",
+    "RowCount": "model.whole_tables",
+    "Finding": "model.whole_tables",
     "NonKey": "model.constraints",
     "NotNull": "model.constraints",
     "Predicate": "model.denial_constraints",
@@ -230,6 +234,7 @@ __all__ = [
     "FeedStep",
     "FeedStop",
     "FeedTable",
+    "Finding",
     "Followed",
     "ForeignKey",
     "FunctionalDependency",
@@ -251,6 +256,7 @@ __all__ = [
     "NearList",
     "NearRule",
     "Nearby",
+    "Newest",
     "NonKey",
     "NotNull",
     "Options",
@@ -265,6 +271,7 @@ __all__ = [
     "Ranked",
     "Removal",
     "Results",
+    "RowCount",
     "RuleError",
     "SchemaError",
     "SetupError",

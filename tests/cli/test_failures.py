@@ -455,8 +455,9 @@ def test_a_read_only_profile(
 
 
 RULE = "orders: kye(id)"
+BEFORE = "'key', 'not' or 'newest' before '('"
 POINTED = f"""\
-this is not a constraint; at character 9, expected 'key' or 'not' before '('; did you mean key(?
+this is not a constraint; at character 9, expected {BEFORE}; did you mean key(?
   {RULE}
           ^
 """

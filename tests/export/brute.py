@@ -10,6 +10,7 @@ from holdfast.model.column_values import ValueRule
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.whole_tables import TableRule
 from tests import oracle
 
 HOLD = {
@@ -54,6 +55,7 @@ def violations(
         values = inclusion_nulls == "values" and len(mine) == 1
         left = {at(row, mine) for row in rows}
         return {each for each in left - there if values or None not in each}
+    assert not isinstance(rule, TableRule)
     columns = [
         name
         for name in names

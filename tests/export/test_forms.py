@@ -25,6 +25,7 @@ from holdfast.model.column_values import Bounds, Domain, Pattern, ValueRule
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.expectations import Expectation
+from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 from holdfast.model.names import identifier
 from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, nearly, odd, shop
@@ -214,6 +215,62 @@ def test_tools_check_values_where_they_say_the_same() -> None:
     assert valid == [{"valid_values": ["F", "O"]}, {"valid_values": [1, 2]}, ends]
     quality = yaml.safe_load(str(exported(values(), "odcs", "duckdb")))["schema"][0]["quality"]
     assert len(quality) == len({each["name"] for each in quality}) == len(VALUES)
+
+
+WHOLE = tuple(
+    parse(f"orders: {rule}")
+    for rule in (
+        *("rows >= 1000", "rows <= 9000", "rows between 1000 and 9000", "rows = 5000"),
+        *("newest(day) within 2 days", "newest(at) within 36 hours"),
+    )
+)
+
+
+def whole_tables() -> Contract:
+    columns = (Column("day", "date"), Column("at", "timestamp"))
+    return Contract("any", 1, "equal", "ignored", (TableContract("orders", columns, 5_000, WHOLE),))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rules_of_whole_tables_are_no_constraints(dialect: str) -> None:
+    """Of a database; each is listed, with the reason."""
+    text = str(exported(whole_tables(), "sql", dialect))
+    for rule in WHOLE:
+        assert f"--   {rule} (no constraint is about a whole table)" in text
+    assert "CHECK" not in text
+    queries = str(exported(whole_tables(), "queries", dialect))
+    assert all(f"-- {rule}\n" in queries for rule in WHOLE)
+
+
+def test_tools_check_whole_tables() -> None:
+    """With their own checks of numbers of rows, else with queries."""
+    files = exported(whole_tables(), "dbt", "duckdb")
+    [model] = yaml.safe_load(files["models/holdfast.yml"])["models"]
+    assert len(model["data_tests"]) == len(WHOLE)
+    assert "constraints" not in model
+    names = {test["holdfast_violations"]["name"] for test in model["data_tests"]}
+    assert len(names) == len(WHOLE)
+    suite = json.loads(str(exported(whole_tables(), "gx", "duckdb")))["expectations"]
+    bounds = [(1000, None), (None, 9000), (1000, 9000), (5000, 5000)]
+    assert [(each["type"], each["kwargs"]) for each in suite[:4]] == [
+        ("expect_table_row_count_to_be_between", {"min_value": least, "max_value": most})
+        for least, most in bounds
+    ]
+    assert all("unexpected_rows_query" in each["kwargs"] for each in suite[4:])
+    soda = yaml.safe_load(str(exported(whole_tables(), "soda", "duckdb")))
+    counts = [check["row_count"]["threshold"] for check in soda["checks"] if "row_count" in check]
+    assert counts == [
+        {"must_be_greater_than_or_equal": 1000},
+        {"must_be_less_than_or_equal": 9000},
+    ]
+    assert sum("failed_rows" in check for check in soda["checks"]) == 4
+    assert not any("checks" in column for column in soda["columns"])
+    quality = yaml.safe_load(str(exported(whole_tables(), "odcs", "duckdb")))["schema"][0][
+        "quality"
+    ]
+    assert [each["dimension"] for each in quality] == ["completeness"] * 4 + ["timeliness"] * 2
+    page = str(exported(whole_tables(), "markdown"))
+    assert all(rule.body in page.replace("`", "") for rule in WHOLE)
 
 
 def test_rows_with_other_values_are_counted_where_some_may_be() -> None:

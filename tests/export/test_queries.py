@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from holdfast.export.queries import Queries
 from holdfast.model.column_values import SYMBOLS, Bounds, Domain, Pattern
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, DenialConstraint, Predicate
-from holdfast.model.grammar import Rule
+from holdfast.model.grammar import Rule, parse
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from tests import oracle
 from tests.export.brute import violations
@@ -117,6 +118,41 @@ def test_a_query_counts_the_rows_that_would_have_to_go(
     database.close()
     assert number == removal
     assert (told, none) == ([(removal,)] if removal else [], [])
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.data(), st.sampled_from(["rows >= {}", "rows <= {}", "rows between {} and 9", "rows = {}"])
+)
+def test_rows_are_counted(data: st.DataObject, form: str) -> None:
+    columns, rows = data.draw(tables(max_rows=8))
+    rule = parse("t: " + form.format(data.draw(st.integers(0, 9))))
+    asked = contract(columns, "equal")
+    database = sqlite_of(asked, SQLITE, {"t": rows})
+    answer = database.execute(Queries(SQLITE, asked).of(rule)).fetchall()
+    database.close()
+    wrong = oracle.whole_table(rule, rows, datetime.now(UTC))  # type: ignore[arg-type]
+    assert answer == ([(len(rows),)] if wrong else [])
+
+
+@pytest.mark.parametrize("type_", ["date", "timestamp", "timestamp_ntz(9)"])
+def test_the_newest_value_is_compared_with_now(type_: str) -> None:
+    table = TableContract("t", (Column("newest", type_),))
+    asked = Contract("any", 1, "equal", "ignored", (table,))
+    then = datetime.now(UTC) - timedelta(hours=47)
+    length = len("2026-11-15" if type_ == "date" else "2026-11-15 08:30:00")
+    value = str(then)[:length]
+    for rows, within, found in (
+        ([(value,), ("1999-01-01",), (None,)], "3 days", False),
+        ([(value,), ("1999-01-01",), (None,)], "1 day", True),
+        ([(None,)], "3 days", True),
+        ([], "3 days", True),
+    ):
+        database = sqlite_of(asked, SQLITE, {"t": rows})
+        rule = parse(f"t: newest(newest) within {within}")
+        answer = database.execute(Queries(SQLITE, asked).of(rule)).fetchall()
+        database.close()
+        assert bool(answer) == found
 
 
 def test_an_inclusion_between_tables_finds_the_missing_values() -> None:

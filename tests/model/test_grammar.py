@@ -303,7 +303,7 @@ def test_what_is_no_slip_has_no_hint(text: str) -> None:
 def test_the_page_about_the_grammar_shows_it() -> None:
     section = PAGE.read_text("utf-8").split("## How constraints are written")[1]
     forms = re.findall(r"^\| `(.+?)` \|", section, flags=re.MULTILINE)
-    assert len(forms) == 13
+    assert len(forms) == 15
     assert [str(parse(form)) for form in forms] == forms
     (shown,) = re.findall(r"```\n(.*?)\n```", section, flags=re.DOTALL)
     with pytest.raises(InputError) as caught:

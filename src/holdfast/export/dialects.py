@@ -40,6 +40,10 @@ class Dialect:
     whole: str = r"\A(?:{})\z"  # a pattern of whole texts
     checks_patterns: bool = True  # whether a constraint can say so
     zoned: bool = True  # whether it has instants; else times are written as in UTC
+    now: str = "now() AT TIME ZONE 'UTC'"  # the time in UTC, without a zone
+    instant: str = "now()"  # with one
+    ago: str = "({now}) - INTERVAL '{seconds} seconds'"  # some time before
+    day: str = "CAST({} AS date)"  # of such a time
 
     def name_of(self, name: str) -> str:
         """The name of a table or column in quotes.
@@ -144,6 +148,19 @@ class Dialect:
         moment = value.removesuffix("Z") + ("+00:00" if self.zoned and value.endswith("Z") else "")
         return f"CAST({self.text_of(moment)} AS {self.type_of(spark)})"
 
+    def before_now(self, seconds: int, spark: str) -> str:
+        """The time so many seconds ago, for a column of dates or timestamps.
+
+        >>> POSTGRESQL.before_now(86400, "timestamp")
+        "(now()) - INTERVAL '86400 seconds'"
+        >>> SQLITE.before_now(86400, "date")
+        "date(datetime('now', '-86400 seconds'))"
+        """
+        base = spark.partition("(")[0]
+        now = self.instant if base == "timestamp" else self.now
+        ago = self.ago.format(now=now, seconds=seconds)
+        return self.day.format(ago) if base == "date" else ago
+
     def matching(self, column: str, pattern: str) -> str:
         r"""A condition that a pattern matches whole texts.
 
@@ -189,6 +206,7 @@ SQLITE = Dialect(
         "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
         "time": "text", "interval": "text"},
     zoned=False, matches="{column} REGEXP {pattern}", whole="^({})$", checks_patterns=False,
+    ago="datetime('now', '-{seconds} seconds')", day="date({})",
 )  # fmt: skip
 MYSQL = Dialect(
     "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
@@ -199,15 +217,20 @@ MYSQL = Dialect(
     key_text="varchar(255)", other="json",
     table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin", escapes=True, zoned=False,
     matches="REGEXP_LIKE({column}, {pattern}, 'c')",
+    now="utc_timestamp(6)", instant="utc_timestamp(6)", ago="{now} - INTERVAL {seconds} SECOND",
 )  # fmt: skip
+_SPARK_NOW = "CAST(to_utc_timestamp(current_timestamp(), current_timezone()) AS timestamp_ntz)"
+
 SPARK = Dialect(
     "spark", "Spark 4.1", quote="`", same="{} <=> {}", different="NOT ({} <=> {})",
     informational=" NOT ENFORCED", escapes=True, matches="{column} RLIKE {pattern}",
+    now=_SPARK_NOW, instant="current_timestamp()", ago="{now} - INTERVAL {seconds} SECONDS",
 )  # fmt: skip
 DATABRICKS = Dialect(
     "databricks", "Databricks Runtime 15.4", quote="`", same="{} <=> {}",
     different="NOT ({} <=> {})", unique=None, escapes=True,
     matches="{column} RLIKE {pattern}",
+    now=_SPARK_NOW, instant="current_timestamp()", ago="{now} - INTERVAL {seconds} SECONDS",
 )  # fmt: skip
 
 DIALECTS = {each.name: each for each in (POSTGRESQL, SPARK, DATABRICKS, DUCKDB, MYSQL, SQLITE)}

@@ -128,7 +128,7 @@ def _quality(contract: Contract, dialect: Dialect, rule: Constraint) -> JsonObje
     return {
         "name": name_of(rule),
         "description": about(rule, bound),
-        "dimension": registry.of(rule).exporter().dimension,
+        "dimension": registry.of(rule).exporter().dimension_of(rule),
         "type": "sql",
         "query": query,
         **wanted,

@@ -70,7 +70,7 @@ def _contract(contract: Contract, dialect: Dialect, table: TableContract) -> Jso
         if own is None or (rule in contract.bounds and not exporter.counts_rows):
             checks.append(_query(soda, dialect, rule))
         else:
-            checks_of[own[0]].append(own[1])
+            (checks_of[own[0]] if own[0] else checks).append(own[1])
     columns: list[JsonObject] = [
         {"name": name, "checks": own_checks} if own_checks else {"name": name}
         for name, own_checks in checks_of.items()

@@ -90,7 +90,8 @@ def apply_together(
 ) -> BatchChanges:
     """Apply a batch of several tables, which all have its id, as one version, or not at all. With
     ``strict`` it is not applied if it breaks what it should not. With a ``quarantine`` folder the
-    rows that break expected rules are written there, and the others applied. A profile without
+    rows that break expected rules are written there, and the others applied; if a rule about a
+    whole table breaks, which no row does by itself, the batch is not applied. A profile without
     values needs its secret.
 
     The batch of ``feeds`` is known by their positions, and its id is only shown: it is an
@@ -122,7 +123,7 @@ def apply_together(
             steps = application.change_values(after, row_changes)
             rows, near = application.change_near(rows, steps, dry_run)
             changes = near.told_in(application.changes(near.steps, rows, batch_id, dry_run))
-            if strict and registry.breaks(changes):
+            if (strict and registry.breaks(changes)) or (quarantine and _stops_whole(changes)):
                 changes = _with_outcome(changes, applied=False, refused=True)
             if dry_run or changes.refused:
                 return changes
@@ -188,6 +189,15 @@ def _with_outcome(changes: BatchChanges, **outcome: Any) -> BatchChanges:
     """The changes of all tables, with the outcome of the whole batch."""
     tables = {name: replace(of_table, **outcome) for name, of_table in changes.tables.items()}
     return replace(changes, tables=tables)
+
+
+def _stops_whole(changes: BatchChanges) -> bool:
+    """Whether a rule about a whole table breaks, which leaving rows out does not help."""
+    return any(
+        each.stops and each.is_whole
+        for of_table in changes.tables.values()
+        for each in of_table.expectations or ()
+    )
 
 
 def _are_apart(others: Sequence[Header], batch: BatchRecord) -> bool:

@@ -41,14 +41,14 @@ def explain(
         question = Question(Run(running(), store, commit.options, lease, progress), tables)
         with question.files:
             progress("search", table=form.table)
-            # Where pairs are too many to be counted, an example is what shows that there are any.
             violations = form.measure(question, ExampleLimits(max(1, limit), EXAMPLE_ROWS))
-            holds = not (violations.examples or violations.rows or violations.pairs)
+            holds = not violations.any
             tested = form.tested(question, violations) if holds else None
             nearby = examiner.nearby(question, version, rule, holds)
         examples = violations.examples[:limit]
         examples = masked(examples) if mask else examples
-        violations = replace(violations, examples=examples, tested=tested)
+        found = violations.found and (violations.found.masked if mask else violations.found)
+        violations = replace(violations, examples=examples, tested=tested, found=found)
         [past] = pasts(store, lease.version, [(examiner, rule)])
         same, apart = examiner.cells(rule)
         record = commit.table(form.table)

@@ -183,7 +183,7 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
     )
     table = Table(
         name, intake.columns, row_input.source, intake.segments, number, known.distinct, at,
-        facts=facts, agreeing=known.agreeing,
+        facts=facts, agreeing=known.agreeing, changed=run.lease.moment,
     )  # fmt: skip
     with run.stage("read"):
         return compaction.joined(run, table)

@@ -16,5 +16,5 @@ chance.py        whether a rule holds by chance
 suggested.py     which rules are worth expecting
 
 keys/, functional_dependencies/, inclusion_dependencies/, denial_constraints/, not_null/,
-columns/
+columns/, whole_tables/
 """

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.model.inclusion_dependencies import Attribute
     from holdfast.model.near import NearBounds, NearRule
     from holdfast.model.options import Options
+    from holdfast.model.whole_tables import Finding
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.rules.form import RuleForm, Tables
     from holdfast.runtime.run import Run
@@ -329,10 +330,16 @@ class Kind(ABC):
 
     def violated_by(self, rule: Any, tally: Tally) -> str:
         """How many rows or pairs violate one that is written down."""
+        if tally.found is not None:
+            return self.finding(rule, tally.found)
         number = tally.violations or 0
         if tally.total and self.of_rows(rule):
             return f"{count(number, 'row')} of {tally.total:,}"
         return f"{count(number, 'pair')} of rows"
+
+    def finding(self, rule: Any, found: Finding) -> str:
+        """What one about a whole table found there."""
+        raise NotImplementedError(f"{rule} is not about a whole table")
 
     def body(self, constraint: Any) -> str:
         """A constraint that a change tells of, under its table's heading."""

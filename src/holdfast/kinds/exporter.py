@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 Test = tuple[str, Json]
-"""A column, and the test that a tool has for it."""
+"""A column, and the test that a tool has for it; without a name it is of the table."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,10 @@ class Exporter(Generic[R]):
     def sentence(self, rule: R) -> str | None:  # noqa: ARG002
         """It in words, where there are some."""
         return None
+
+    def dimension_of(self, rule: R) -> str:  # noqa: ARG002  mostly that of the kind
+        """The dimension of data quality that it is about."""
+        return self.dimension
 
     # The forms
 

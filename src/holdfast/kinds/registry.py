@@ -14,6 +14,7 @@ from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.kinds.keys.kind import Keys
 from holdfast.kinds.not_null.kind import NotNullColumns
 from holdfast.kinds.parts import Part, ProfilePart, TablePart
+from holdfast.kinds.whole_tables.kind import WholeTables
 from holdfast.model.changes import BatchChanges, Changes, FromForm
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
@@ -36,14 +37,14 @@ REGISTRY: dict[str, Kind] = {kind.name: kind for kind in (KEYS, FDS, INDS, DCS, 
 """Every kind that profiles look for by the name that ``--kinds`` gives it, in the order in which
 they are shown."""
 
-ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
+ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(), WholeTables())
 """Kinds whose rules are expected and explained, but that no profile searches for."""
 
 Shown = TypeVar("Shown", bound=Part)
 
 
 def every() -> tuple[Kind, ...]:
-    """Every kind of rules, those of single columns first."""
+    """Every kind of rules, those first that no profile searches for."""
     return (*ONLY_EXPECTED, *REGISTRY.values())
 
 

@@ -149,6 +149,7 @@ class TableRecord:
     looked_up: tuple[str, ...] = field(default=(), metadata=ADDED)  # the indexes of look-ups
     agreeing: tuple[float, ...] = field(default=(), metadata=ADDED)  # share of pairs, per column
     near: NearList | None = field(default=None, metadata=ADDED)  # None: not looked for
+    changed: str | None = field(default=None, metadata=ADDED)  # when its rows were; or not known
 
     @property
     def data_files(self) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from holdfast.model.constraints import Row
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
-from holdfast.model.records import INLINE, LATER, JsonObject, Serializable, from_form
+from holdfast.model.records import ADDED, INLINE, LATER, JsonObject, Serializable, from_form
+from holdfast.model.whole_tables import Finding
 
 ERROR, WARN = "error", "warn"
 SEVERITIES = (ERROR, WARN)
@@ -99,6 +100,9 @@ class Tally:
     removal: int | None = field(default=None, metadata=LATER)
     """The least number of rows that would have to go; None: that is not kept of this rule."""
 
+    found: Finding | None = field(default=None, metadata=ADDED)
+    """What a rule about a whole table found; None: it is another one."""
+
     @property
     def error(self) -> float | None:
         """The share; None: not known, but above 0."""
@@ -165,6 +169,12 @@ class Standing(Serializable):
         and nobody knows how many."""
         return self.violations if self.expectation.max_rows is None else self.removal
 
+    @property
+    def masked(self) -> Standing:
+        """The same without a value."""
+        found = self.tally.found and self.tally.found.masked
+        return replace(self, tally=replace(self.tally, found=found))
+
     def __str__(self) -> str:
         return self.rule
 
@@ -183,6 +193,7 @@ class Standing(Serializable):
             "wrong": tally.wrong,
             "total": tally.total,
             "removal": tally.removal,
+            **({} if tally.found is None else {"found": tally.found.to_dict()}),
         }
 
 
@@ -228,6 +239,11 @@ class ExpectationChange(Serializable):
     def stops(self) -> bool:
         """Whether that is an error."""
         return self.breaks and self.after.expectation.severity == ERROR
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about a whole table, so that no row breaks it by itself."""
+        return self.after.tally.found is not None
 
     def __repr__(self) -> str:
         what = "breaks" if self.breaks else "holds" if self.after.holds else "does not hold"

@@ -12,6 +12,7 @@ from holdfast.model.constraints import Constraint, Row
 from holdfast.model.near import NearRule
 from holdfast.model.ranking import Stability
 from holdfast.model.records import ADDED, INLINE, Serializable
+from holdfast.model.whole_tables import Finding
 
 EXAMPLES = 3
 """Groups of violating rows that are shown unless told otherwise."""
@@ -53,7 +54,7 @@ class Violations(Serializable):
 
     FORM = (
         *("rows", "groups", "pairs", "of_pairs", "error", "removal", "tested", "coverage"),
-        "examples",
+        *("found", "examples"),
     )
 
     rows: int | None  # that take part in a violation
@@ -65,6 +66,14 @@ class Violations(Serializable):
     tested: int | None = None  # of a rule that holds: pairs (of an inclusion, rows) that try it
     coverage: float | None = field(default=None, metadata=ADDED)  # of an inclusion
     of_rows: int | None = None  # of a rule about single rows, all there are
+    found: Finding | None = field(default=None, metadata=ADDED)
+    """Of a rule about a whole table, which no row violates by itself."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there are some. Where pairs are too many to be counted, an example shows it."""
+        wrong = self.found is not None and self.found.wrong
+        return bool(self.examples or self.rows or self.pairs or wrong)
 
     @property
     def error(self) -> float | None:

@@ -7,6 +7,7 @@
     orders: a not null
     orders: a in ('x', 'y')      orders: a between 0 and 10      orders: a > 0
     orders: a matches '[A-Z]+'
+    orders: rows >= 1000         orders: newest(a) within 2 days
     orders: not (t.a = s.a and t.b < s.b)
     orders(a, b) in customers(c, d)
 
@@ -18,13 +19,14 @@ quotes, and a quote inside it is doubled. Whitespace is free.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from holdfast.model.column_values import (
     BETWEEN,
     MATCHES,
+    ROWS,
     SYMBOLS,
     Bounds,
     Domain,
@@ -32,15 +34,25 @@ from holdfast.model.column_values import (
     ValueRule,
 )
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
-from holdfast.model.denial_constraints import OPERATORS, ROWS, Cell, DenialConstraint, Predicate
+from holdfast.model.denial_constraints import OPERATORS, Cell, DenialConstraint, Predicate
+from holdfast.model.denial_constraints import ROWS as ROW_NAMES
 from holdfast.model.errors import RuleError
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.literals import BOOLEAN, NUMBER, TEXT, is_long, plain_number
 from holdfast.model.names import is_keyword, quoted
+from holdfast.model.whole_tables import NEWEST, UNITS, WITHIN, Newest, RowCount, TableRule
 
 __all__ = ["Rule", "parse", "quoted"]
 
-Rule = Key | FunctionalDependency | InclusionDependency | NotNull | ValueRule | DenialConstraint
+Rule = (
+    Key
+    | FunctionalDependency
+    | InclusionDependency
+    | NotNull
+    | ValueRule
+    | TableRule
+    | DenialConstraint
+)
 """What the grammar can say."""
 
 COLUMN_RULES: dict[str, Callable[[str, str], Rule]] = {"not null": NotNull}
@@ -50,6 +62,14 @@ _BOUNDS = {symbol: name for name, symbol in SYMBOLS.items()}
 
 _VALUE_RULES = ("in", BETWEEN, MATCHES, *_BOUNDS)
 """What stands between a column and values. ``between`` and ``matches`` are words there alone."""
+
+_ROW_COUNTS: dict[str, tuple[int | None, int | None]] = {
+    ">=": (0, None), ">": (1, None), "<=": (None, 0), "<": (None, -1), "=": (0, 0),
+}  # fmt: skip
+"""The least and the most rows that a comparison allows, as steps from its number."""
+
+_BY_UNIT = {word: unit for unit in UNITS for word in (unit, unit[:-1])}
+_UNITS = "minutes, hours, days or weeks"
 
 _NAME, _TEXT, _NUMBER, _END = "a name", "a text", "a number", "the end"
 
@@ -102,13 +122,43 @@ def _of_one_table(reader: _Reader, table: str) -> Rule:
         reader.next("->")
         return FunctionalDependency(table, (), reader.name("a column"))
     columns = [reader.name("a column, 'key', 'not' or '{}'")]
-    reader.expect_no_call("key(", "not (")
+    if (of_rows := _of_all_rows(reader, table)) is not None:
+        return of_rows
+    reader.expect_no_call("key(", "not (", f"{NEWEST}(")
     while reader.skip(","):
         columns.append(reader.name("a column"))
     if len(columns) == 1 and (rule := _of_one_column(reader, table, columns[0])) is not None:
         return rule
     reader.next("->", ",", *((*COLUMN_RULES, *_VALUE_RULES) if len(columns) == 1 else ()))
     return FunctionalDependency(table, tuple(columns), reader.name("a column"))
+
+
+def _of_all_rows(reader: _Reader, table: str) -> TableRule | None:
+    """What follows a word for a whole table, which is one only before what follows; None: it is
+    none."""
+    if reader.was_word(NEWEST) and reader.skip("("):
+        column = reader.name("a column")
+        reader.next(")")
+        if not reader.word(WITHIN):
+            reader.fail(f"'{WITHIN}'")
+        number = reader.whole(f"a number of {_UNITS}", at_least=1)
+        return Newest.of(table, column, number, reader.one_of(_BY_UNIT, _UNITS))
+    if not reader.was_word(ROWS):
+        return None
+    hint = f"a number of rows; a column that is called {ROWS} goes in backticks"
+    if reader.word(BETWEEN):
+        least = reader.whole(hint)
+        reader.next("and")
+        return RowCount(table, least, reader.whole(hint))
+    for symbol, (above, below) in _ROW_COUNTS.items():
+        if reader.skip(symbol):
+            rows = reader.whole(hint)
+            return RowCount(
+                table,
+                None if above is None else rows + above,
+                None if below is None else rows + below,
+            )
+    return None
 
 
 def _of_one_column(reader: _Reader, table: str, column: str) -> Rule | None:
@@ -155,7 +205,7 @@ def _predicate(reader: _Reader) -> Predicate:
 
 
 def _cell(reader: _Reader) -> Cell:
-    row = reader.name("a row, t or s", ROWS)
+    row = reader.name("a row, t or s", ROW_NAMES)
     reader.next(".")
     return row, reader.name("a column")
 
@@ -221,8 +271,29 @@ class _Reader:
         """Take the token if it is a word that is one here alone, and no name in backticks."""
         return self._is_word(word) and self.skip(_NAME)
 
-    def _is_word(self, word: str) -> bool:
-        return self._ahead.text.lower() == word and self._text[self._ahead.at] != "`"
+    def was_word(self, word: str) -> bool:
+        """Whether the last token is such a word."""
+        return self.last is not None and self._is_word(word, self.last)
+
+    def one_of(self, words: Mapping[str, str], what: str) -> str:
+        """Take a token that is one of some such words; what it stands for."""
+        word = next((each for each in words if self.word(each)), None)
+        if word is None:
+            self.fail(what)
+        return words[word]
+
+    def whole(self, what: str, at_least: int = 0) -> int:
+        """Take a whole number."""
+        token = self._ahead
+        is_whole = token.kind == _NUMBER and token.text.isdigit()
+        if not is_whole or int(token.text) < at_least:
+            self.fail(what)
+        self._take()
+        return int(token.text)
+
+    def _is_word(self, word: str, token: _Token | None = None) -> bool:
+        token = token or self._ahead
+        return token.text.lower() == word and self._text[token.at : token.at + 1] not in ("`", "'")
 
     def literal(self, type_: str | None = None) -> tuple[str, str]:
         """Take a value, perhaps of the type of those before; its type and what it is."""

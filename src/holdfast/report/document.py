@@ -115,7 +115,7 @@ def document(
             for kind in registry.named(snapshot.options["kinds"])
         ],
         "values": values,
-        "expectations": [_expectation(each) for each in expectations],
+        "expectations": [_expectation(each if values else each.masked) for each in expectations],
         "tables": tables,
         "lists": [part.to_dict() for part in across],
         "versions": [
@@ -343,7 +343,7 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> JsonObject:
         "duplicated": list(changes.duplicated) if detailed and values else [],
         "expected": None
         if changes.expectations is None
-        else _expected(changes.expectations, detailed and values),
+        else _expected(changes.expectations, detailed, values),
         "near": [each.sentence for each in changes.near],
         "changes": {
             kind.field: _changed(changes.kinds[kind.field], detailed, values)
@@ -352,7 +352,7 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> JsonObject:
     }
 
 
-def _expected(changes: Sequence[ExpectationChange], rows: bool) -> JsonObject:
+def _expected(changes: Sequence[ExpectationChange], detailed: bool, values: bool) -> JsonObject:
     """What became of the expected rules: those that do not hold, and how many do."""
     violated = [each for each in changes if not each.after.holds]
     return {
@@ -363,9 +363,11 @@ def _expected(changes: Sequence[ExpectationChange], rows: bool) -> JsonObject:
                 "name": each.after.expectation.name,
                 "severity": each.after.expectation.severity,
                 "breaks": each.breaks,
-                "violated_by": how_far(each.after),
+                "violated_by": how_far(each.after if values else each.after.masked),
                 "columns": list(each.after.expectation.constraint.involved),
-                "groups": [_group(each, group) for group in each.groups[:GROUPS]] if rows else [],
+                "groups": [_group(each, group) for group in each.groups[:GROUPS]]
+                if detailed and values
+                else [],
             }
             for each in violated
         ],

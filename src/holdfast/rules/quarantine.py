@@ -3,7 +3,8 @@
 Every row that a batch brings and that takes part in a violation of a rule which breaks goes; rows
 of the table never do. An update that goes leaves the old row as it was. When no new row takes part,
 deletes (and updates) go that take away what rows of the table refer to. What is left is looked at
-again, until nothing breaks: what goes can leave others without what they refer to.
+again, until nothing breaks: what goes can leave others without what they refer to. A rule about a
+whole table may break all the same: no row does that, and the batch is refused.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ class Lease:
 
     ``run`` is its unique id, ``version`` the version that it reads, ``committed`` the version
     that it published, if it has. ``folder`` is where its files go: an absolute path when that is
-    not in the profile. ``quarantine`` is the folder of rows that it leaves out.
+    not in the profile. ``quarantine`` is the folder of rows that it leaves out. ``moment`` is when
+    it began, which its changes of rows are judged by.
     """
 
     def __init__(self, storage: Storage, mode: Mode) -> None:
@@ -52,7 +53,7 @@ class Lease:
         self._storage = storage
         self._name = f"{LEASES}/{self.run}.json"
         self._path = os.path.join(storage.path, self._name)  # for messages
-        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.moment = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._counter = itertools.count(1)
         self._ended = threading.Event()
         self._held = False
@@ -135,7 +136,7 @@ class Lease:
 
     def _hold(self, version: int) -> None:
         self.version = version
-        who = {"run": self.run, **self._who, "started": self._started}
+        who = {"run": self.run, **self._who, "started": self.moment}
         form = {**who, "version": version, "mode": self.mode}
         if self.quarantine is not None:
             form["quarantine"] = self.quarantine

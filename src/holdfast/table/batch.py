@@ -260,7 +260,7 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
         remaining.append(columns.remaining(before, after, gone, intake.facts))
     facts = columns.settled(run, remaining)
     return [
-        _changed(before, intake, rest.table, deleted.get(before.name), records)
+        _changed(run, before, intake, rest.table, deleted.get(before.name), records)
         for (before, intake), rest, records in zip(intakes, remaining, facts, strict=True)
     ]
 
@@ -299,6 +299,7 @@ def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
 
 
 def _changed(
+    run: Run,
     before: Table,
     intake: BatchIntake,
     after: Table,
@@ -310,6 +311,7 @@ def _changed(
         facts=facts,
         segments=after.segments + intake.added,
         next_number=after.next_number + intake.numbers,
+        changed=run.lease.moment,
     )
     return RowChange(before, after, intake.added, intake.counts(before, deleted))
 

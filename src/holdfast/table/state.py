@@ -30,6 +30,7 @@ class Table:
     facts: tuple[ColumnRecord, ...] = ()  # of each column; nothing where they are not known
     looked_up: tuple[str, ...] = ()  # the names of the indexes that look-ups go by
     agreeing: list[float] = field(default_factory=list)  # the share of pairs of rows, per column
+    changed: str | None = None  # when its rows last did; None: an earlier Holdfast did not say
 
     @property
     def rows(self) -> int:
@@ -89,6 +90,7 @@ class Table:
             facts=self.facts,
             looked_up=self.looked_up,
             agreeing=tuple(self.agreeing),
+            changed=self.changed,
         )
 
     @staticmethod
@@ -108,4 +110,5 @@ class Table:
             record.facts,
             record.looked_up,
             list(record.agreeing),
+            record.changed,
         )

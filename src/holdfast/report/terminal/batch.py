@@ -55,6 +55,10 @@ def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) 
         _quarantined(page, outcome.quarantined)
     if outcome.refused:
         page.line("Nothing was applied: it would break what it should not.", "red", 2)
+        for each in outcome.expectations or ():
+            if each.stops and each.is_whole:
+                why = "no row breaks this by itself, so leaving rows out does not help"
+                page.line(f"{plain(each.rule)}: {why}", "", 2)
     if outcome.expectations is not None:
         expectation_changes(page, outcome.expectations, check=check)
         if not verbose:

@@ -104,6 +104,9 @@ def _nearly(explained: Explanation) -> Iterator[str]:
 def _numbers(explained: Explanation) -> Iterator[str]:
     """What violates it, in numbers."""
     violations, rows = explained.violations, count(explained.rows, "row")
+    if violations.found is not None:
+        yield plain(registry.of(explained.rule).finding(explained.rule, violations.found))
+        return
     if explained.holds:
         if violations.tested is not None:
             nouns = ("row", "rows")

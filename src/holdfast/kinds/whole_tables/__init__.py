@@ -1,0 +1,1 @@
+"""Rules about tables as a whole, which are expected and never searched for."""
