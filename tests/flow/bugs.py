@@ -28,9 +28,11 @@ from holdfast.kernels import index, values
 from holdfast.kernels.tuples import MAJORITY
 from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.model.near import NearBounds
+from holdfast.model.samples import Listing, Sample
 from holdfast.rules import orders, single_rows
 from holdfast.rules.orders import OrderedRows
 from holdfast.rules.tuples import TupleCounts
+from holdfast.table import batch, columns
 from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import batch_indexes as lookup_tasks
@@ -418,6 +420,57 @@ def deleted_rows_still_break_rules_about_rows(patch: Patch) -> None:
     patch.setattr(single_rows, "_tests", only_new)
 
 
+def deleted_values_still_prove(patch: Patch) -> None:
+    patch.setattr(Sample, "without", lambda sample, _gone: sample)
+
+
+def proofs_that_ran_out_count(patch: Patch) -> None:
+    patch.setattr(Sample, "shows", lambda *_: True)
+
+
+def a_shape_goes_with_the_values_that_show_it(patch: Patch) -> None:
+    """Though other rows may have it."""
+    right = Sample.shows
+
+    def only_values(sample: Sample, before: Sample, listing: Listing) -> bool:
+        return (bool(listing.each) and not sample.more) or right(sample, before, listing)
+
+    patch.setattr(Sample, "shows", only_values)
+
+
+def values_of_a_batch_replace_those_before(patch: Patch) -> None:
+    right = Sample.joined
+
+    def forgetful(sample: Sample, newer: Sample, listing: Listing) -> Sample:
+        return right(sample, newer, listing) if not newer.entries else newer
+
+    patch.setattr(Sample, "joined", forgetful)
+
+
+def the_highest_value_stays(patch: Patch) -> None:
+    """Though no row has it any more."""
+    patch.setattr(columns, "_is_lost", lambda *_: False)
+
+
+def newest_values_are_compared_with_the_first_rows(patch: Patch) -> None:
+    """Not with the batch that changed the table last."""
+    right = batch._changed
+
+    def as_before(run: Any, before: Table, *given: Any) -> RowChange:
+        change: RowChange = right(run, before, *given)
+        return replace(change, after=replace(change.after, changed=before.changed))
+
+    patch.setattr(batch, "_changed", as_before)
+
+
+OF_SAMPLES: tuple[Bug, ...] = (
+    deleted_values_still_prove,
+    proofs_that_ran_out_count,
+    a_shape_goes_with_the_values_that_show_it,
+    values_of_a_batch_replace_those_before,
+    the_highest_value_stays,
+    newest_values_are_compared_with_the_first_rows,
+)
 OF_NEAR: tuple[Bug, ...] = (
     deleted_rows_still_break_near_rules,
     majorities_stay_as_they_were,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast import flow
 from holdfast.model import samples as model
 from holdfast.model.commits import ColumnRecord
+from holdfast.model.expectations import Expectation
 from holdfast.model.literals import plain_number
 from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
 from holdfast.model.samples import Listing, Sample, pattern_of, shape_of
+from holdfast.model.whole_tables import Newest
+from holdfast.store.leases import Lease
 from holdfast.tasks import samples as tasks
 from holdfast.tasks.encode import words_of
 from holdfast.tasks.literals import whole
@@ -28,6 +35,8 @@ from tests.flow.batches import batches
 from tests.flow.tables import KINDS, Kind, Shop, folder, small_limits
 from tests.flow.test_law import LIMITS, law
 from tests.strategies import Rows, rows_of
+
+START = datetime(2026, 11, 15, tzinfo=UTC)
 
 TEXTS = (
     *("AB-1", "CD-2", "AB-12", "a@b.co", "x.y@example.org", "http://a", ""),
@@ -52,6 +61,9 @@ def assert_exact(
     for c, (kind, known) in enumerate(zip(shop.kinds, facts, strict=True)):
         cells = [kind.cell(row[c], i) for i, row in enumerate(rows) if row[c] is not None]
         number = Counter(0.0 if cell == 0 else cell for cell in cells)
+        if not tasks.is_sampled(kind.arrow):
+            assert known.values is None
+            continue
         assert known.values is not None
         assert known.values.more == (len(number) > values.most)
         is_text = kind.arrow == pa.string()
@@ -99,6 +111,57 @@ def test_kept_equals_fresh(data: st.DataObject, tasks_: int) -> None:
             rows = change.after
             assert_exact(shop, rows, values, shapes, keep_rows)
         assert shop.verify().equal
+
+
+@law(15)
+@given(seed=st.integers(0, 1 << 20))
+def test_what_proves_goes_first(seed: int) -> None:
+    with folder() as path:
+        what_proves_goes_first(Path(path), seed)
+
+
+def what_proves_goes_first(path: Path, seed: int) -> None:
+    """One table, whose batches take away what is known of a column, or most of its values, again
+    and again; some bring values back. A rule about the newest value is kept with it."""
+    random = Random(seed)
+    number = random.choice([12, 30])
+    kinds = [
+        Kind("string", pa.string(), tuple(f"{'ab-'[c % 3] * (c % 5)}{c}" for c in range(number))),
+        ALIKE,
+        Kind("date", pa.date32(), tuple(START.date() + timedelta(c // 2) for c in range(number))),
+    ]
+    sizes = [len(kind.cells) for kind in kinds]
+    values, shapes = Listing(random.choice([1, 2, 3])), Listing(random.choice([1, 2]), 2)
+    rule = Newest("t", "c2", random.choice([1, 3, 6]), "days")
+    rows: Rows = [
+        (random.choice([None, random.randrange(sizes[0])]), *map(random.randrange, sizes[1:]))
+        for _ in range(random.choice([8, 40]))
+    ]
+    went: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch, small_limits(segment_rows=random.choice([5, 99])):
+        now = START
+        patch.setattr(tasks, "VALUES", values)
+        patch.setattr(tasks, "SHAPES", shapes)
+        patch.setattr(Lease, "moment", property(lambda _: now.isoformat(), lambda *_: None), False)
+        shop = Shop(path / "p", kinds, rows, Options(kinds=("keys",)), random.randint(1, 2))
+        expected = [Expectation(str(rule))]
+        flow.expect(shop.runner, shop.store, expected, no_progress)
+        for _ in range(random.randint(2, 6)):
+            column = random.randrange(3)
+            there = sorted({row[column] for row in rows if row[column] is not None}, reverse=True)
+            some = random.choice([there[:1], there[: len(there) // 2], random.sample(there, 1)])
+            gone = [row for row in rows if row[column] in some][: random.choice([2, 99])]
+            back = random.sample(went, min(len(went), random.choice([0, 0, 3])))
+            for row in gone:
+                rows.remove(row)
+            went += gone
+            rows += back
+            now += timedelta(hours=random.choice([1, 30]))
+            shop.apply(deletes=gone, inserts=back)
+            assert_exact(shop, rows, values, shapes)
+            days = [kinds[2].cell(row[2], 0) for row in rows]
+            [standing] = shop.store.read().expectations
+            assert standing.violations == oracle.whole_table(rule, days, now)
 
 
 @pytest.mark.parametrize("number", [31, 32, 33, 40, 41, 200])
