@@ -14,7 +14,7 @@ from holdfast.kinds import registry
 from holdfast.kinds.ranking import ranked
 from holdfast.kinds.suggested import suggested
 from holdfast.kinds.table_state import TableState
-from holdfast.model.commits import Commit, Tables
+from holdfast.model.commits import Commit, TableRecord, Tables
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
@@ -200,13 +200,15 @@ def with_lists(run: Run, version: Commit, lists: Mapping[str, NearList]) -> Comm
     expected = [standing.expectation for standing in version.expectations]
     forms = [*registry.forms(expected, tables, run.options), *forms_listed(version, tables)]
     counts = TupleCounts.of(version.tuples).declare(run, forms, tables)
-    recounted = {
-        name: NearState.of(near, forms_of(near.rules, tables, run.options))
-        .recounted(run, counts, tables)
-        .near
-        for name, near in lists.items()
-    }
-    return replace(version, tables=with_near(version.tables, recounted), tuples=counts.stored)
+    records: dict[str, TableRecord] = {}
+    for name, near in lists.items():
+        state = NearState.of(near, forms_of(near.rules, tables, run.options))
+        table = state.indexed(run, tables[name]).record
+        near = state.recounted(run, counts, tables).near
+        records[name] = replace(
+            version.tables[name], near=near, segments=table.segments, looked_up=table.looked_up
+        )
+    return replace(version, tables=version.tables | records, tuples=counts.stored)
 
 
 def with_near(tables: Tables, lists: Mapping[str, NearList]) -> Tables:

@@ -124,6 +124,10 @@ def kept(
         if not dry_run and is_wanted(run.options, step.after.table) and _is_outgrown(after[name]):
             near = keeping.outgrown(runs[name], after[name])
             after[name] = replace(step, after=replace(step.after, near=near))
+        if near is not None and not dry_run:
+            state = NearState.of(near, forms_of(near.rules, tables, run.options))
+            table = state.indexed(runs[name], step.after.table)
+            after[name] = replace(step, after=replace(after[name].after, table=table))
     before: dict[str, NearList] = {}
     elsewhere: dict[str, NearList] = {}
     for name in _about(base, counts, steps):

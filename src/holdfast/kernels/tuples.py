@@ -16,10 +16,10 @@ from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.explained import FRACTION
 from holdfast.kernels.jit import kernel
 
-TUPLES, ROWS, PAIRS, SHARED, SHARED_ROWS, EXPLAINED, FRACTIONS, MAJORITY = range(8)
-"""The sums of a side: its tuples; the rows that have one; pairs of rows that have the same; tuples
-that several rows have, and these rows; and within a lhs the explained rows, whole and in fractions,
-and the rows with the most frequent value of their group."""
+TUPLES, ROWS, PAIRS, EXPLAINED, FRACTIONS, MAJORITY = range(6)
+"""The sums of a side: its tuples; the rows that have one; pairs of rows that have the same; and
+within a lhs the explained rows, whole and in fractions, and the rows with the most frequent value
+of their group."""
 
 
 def side_sums(entries: U64, lhs: I64, nulls: Flags) -> tuple[I64, bool]:
@@ -30,9 +30,9 @@ def side_sums(entries: U64, lhs: I64, nulls: Flags) -> tuple[I64, bool]:
     >>> entries = np.array([[5, 1, 0, 3], [5, 7, 1, 2], [5, 8, 1, 1]], np.uint64)
     >>> sums, merged = side_sums(entries, np.array([-1, 0]), np.array([True, True]))
     >>> sums.tolist(), merged
-    ([[1, 3, 3, 1, 3, 0, 0, 0], [2, 3, 1, 1, 2, 1, 2863311530, 2]], False)
+    ([[1, 3, 3, 0, 0, 0], [2, 3, 1, 1, 2863311530, 2]], False)
     """
-    sums = np.zeros((len(lhs), 8), np.int64)
+    sums = np.zeros((len(lhs), 6), np.int64)
     within = np.argsort(lhs, kind="stable")
     starts = np.searchsorted(lhs[within], np.arange(len(lhs) + 1))
     merged = _side_sums(
@@ -55,9 +55,6 @@ def _side_sums(
             sums[side, TUPLES] += 1
             sums[side, ROWS] += count
             sums[side, PAIRS] += count * (count - 1) // 2
-            if count > 1:
-                sums[side, SHARED] += 1
-                sums[side, SHARED_ROWS] += count
             if lhs[side] >= 0:
                 squares[side] += count * count
                 counted[side] += count

@@ -56,11 +56,12 @@ class CodedColumn(NamedTuple):
 
 
 @kernel
-def _hash(low: np.uint64, high: np.uint64, form: np.uint64, salt: Any) -> Any:
-    """Two lanes of three steps; for a given form and high word each lane is one-to-one in low."""
-    one = mix(low ^ mix(high ^ mix(form ^ salt[0])))
-    two = mix(low + mix(high + mix(form + salt[1] + np.uint64(0x9E3779B97F4A7C15))))
-    return one, two
+def _hash(low: np.uint64, high: np.uint64, form: np.uint64, one: np.uint64, two: np.uint64) -> Any:
+    """Two lanes of three steps, of a salt each; for a given form and high word each lane is
+    one-to-one in low."""
+    first = mix(low ^ mix(high ^ mix(form ^ one)))
+    second = mix(low + mix(high + mix(form + two + np.uint64(0x9E3779B97F4A7C15))))
+    return first, second
 
 
 @kernel
@@ -117,59 +118,80 @@ def _float(word: np.int64) -> Any:
 
 
 @kernel
-def canonical(row: Any, column: Any) -> Any:
-    """The canonical form of a number, which is not null."""
-    word = row[column.first]
-    if column.kind == FLOAT:
+def _canonical(kind: int, scale: int, word: np.uint64, high: np.uint64) -> Any:
+    """The canonical form of a number, by its words."""
+    if kind == FLOAT:
         return _float(np.int64(word))
-    if column.kind == INTEGER:
+    if kind == INTEGER:
         negative = np.int64(word) < 0
         if negative:
             word = _ZERO - word
-        return _number(word, _ZERO, negative, -column.scale, -column.scale)
-    high = row[column.first + 1]
+        return _number(word, _ZERO, negative, -scale, -scale)
     negative = np.int64(high) < 0
     if negative:
         high = ~high
         word = _ZERO - word
         if word == _ZERO:
             high += _ONE
-    return _number(word, high, negative, -column.scale, -column.scale)
+    return _number(word, high, negative, -scale, -scale)
 
 
 @kernel
 def canonicals(rows: Any, column: Any, out: Any) -> None:
     """The canonical forms ``(rows, 3)`` of a column's numbers; those of nulls mean nothing."""
+    kind, first, scale = column.kind, column.first, column.scale
     for i in range(rows.shape[0]):
-        out[i, 0], out[i, 1], out[i, 2] = canonical(rows[i], column)
+        high = rows[i, first + 1] if kind == WIDE else _ZERO
+        out[i, 0], out[i, 1], out[i, 2] = _canonical(kind, scale, rows[i, first], high)
+
+
+# Cells are read as numbers: a row or a column that a kernel hands to another one is counted as
+# referred to, which takes longer than to code a cell.
 
 
 @inlined
-def _is_null(row: Any, column: Any) -> bool:
-    return (row[column.null_word] >> np.uint64(column.null_bit)) & _ONE == _ONE
+def _is_null(rows: Any, position: int, column: Any) -> bool:
+    word = rows[position, column.null_word]
+    return word >> np.uint64(column.null_bit) & _ONE == _ONE
 
 
 @kernel
-def _code(row: Any, column: Any) -> Any:
+def _coded(
+    kind: int, scale: int, low: np.uint64, high: np.uint64, one: np.uint64, two: np.uint64
+) -> Any:
+    """The code of a value, by its words and a salt."""
+    if kind == HASHED:
+        return low ^ one, high ^ two
+    low, high, form = _canonical(kind, scale, low, high)
+    return _hash(low, high, form, one, two)
+
+
+@inlined
+def _code(rows: Any, position: int, column: Any) -> Any:
     """The code of one cell, which is not null."""
-    if column.kind == HASHED:
-        word, rest = row[column.first], row[column.first + 1]
-        return word ^ column.salt[0], rest ^ column.salt[1]
-    low, high, form = canonical(row, column)
-    return _hash(low, high, form, column.salt)
+    first, high = column.first, _ZERO
+    if column.kind == HASHED or column.kind == WIDE:
+        high = rows[position, first + 1]
+    return _coded(
+        column.kind, column.scale, rows[position, first], high, column.salt[0], column.salt[1]
+    )
+
+
+@inlined
+def _code_of_null(column: Any) -> Any:
+    return _hash(_ZERO, _ZERO, _NULL, column.salt[0], column.salt[1])
 
 
 @kernel
 def codes(rows: Any, positions: Any, column: Any, out: Any, present: Any) -> None:
     """The codes of a column's cells, and which of them are values."""
     for i in range(positions.size):
-        row = rows[positions[i]]
-        if _is_null(row, column):
+        if _is_null(rows, positions[i], column):
             present[i] = column.nulls
-            out[i, 0], out[i, 1] = _hash(_ZERO, _ZERO, _NULL, column.salt)
+            out[i, 0], out[i, 1] = _code_of_null(column)
         else:
             present[i] = True
-            out[i, 0], out[i, 1] = _code(row, column)
+            out[i, 0], out[i, 1] = _code(rows, positions[i], column)
 
 
 @kernel
@@ -227,11 +249,10 @@ def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> i
     cache = np.zeros((_SLOTS, 3), np.uint64)
     size = 0
     for i in range(positions.size):
-        row = rows[positions[i]]
-        if not _is_null(row, column):
-            high, low = _code(row, column)
+        if not _is_null(rows, positions[i], column):
+            high, low = _code(rows, positions[i], column)
         elif column.nulls:
-            high, low = _hash(_ZERO, _ZERO, _NULL, column.salt)
+            high, low = _code_of_null(column)
         else:
             continue
         at = np.int64(low & np.uint64(_SLOTS - 1))
@@ -287,13 +308,19 @@ def _same_code(entries: Any, i: int, j: int) -> bool:
     return bool(entries[i, 0] == entries[j, 0] and entries[i, 1] == entries[j, 1])
 
 
-@kernel
-def _before(a: Any, b: Any) -> bool:
-    if a[0] != b[0]:
-        return a[0] < b[0]
-    if a[1] != b[1]:
-        return a[1] < b[1]
-    return a[2] < b[2]
+@inlined
+def _is_after(entries: Any, i: int, high: np.uint64, low: np.uint64, attribute: np.uint64) -> bool:
+    """Whether an entry comes after another one, of which its words are given."""
+    if entries[i, 0] != high:
+        return bool(entries[i, 0] > high)
+    if entries[i, 1] != low:
+        return bool(entries[i, 1] > low)
+    return bool(entries[i, 2] > attribute)
+
+
+@inlined
+def _comes_before(ones: Any, i: int, others: Any, j: int) -> bool:
+    return _is_after(others, j, ones[i, 0], ones[i, 1], ones[i, 2])
 
 
 @kernel
@@ -302,20 +329,17 @@ def _sort_few(entries: Any, low: int, high: int) -> None:
     gap = 1
     while 9 * gap < high - low:
         gap = 3 * gap + 1
-    moving = np.empty(4, np.uint64)
     while gap:
         for i in range(low + gap, high):
-            if not _before(entries[i], entries[i - gap]):
-                continue
-            for w in range(4):
-                moving[w] = entries[i, w]
+            one, two, attribute, count = entries[i, 0], entries[i, 1], entries[i, 2], entries[i, 3]
             at = i
-            while at >= low + gap and _before(moving, entries[at - gap]):
+            while at >= low + gap and _is_after(entries, at - gap, one, two, attribute):
                 for w in range(4):
                     entries[at, w] = entries[at - gap, w]
                 at -= gap
-            for w in range(4):
-                entries[at, w] = moving[w]
+            if at < i:
+                entries[at, 0], entries[at, 1] = one, two
+                entries[at, 2], entries[at, 3] = attribute, count
         gap //= 3
 
 
@@ -521,9 +545,9 @@ def arrivals(delta: Any, old: Any) -> Any:
     size = 0
     k = 0
     for i in range(delta.shape[0]):
-        while k < old.shape[0] and _before(old[k], delta[i]):
+        while k < old.shape[0] and _comes_before(old, k, delta, i):
             k += 1
-        if k == old.shape[0] or _before(delta[i], old[k]):
+        if k == old.shape[0] or _comes_before(delta, i, old, k):
             out[size] = i
             size += 1
     return out[:size]

@@ -246,8 +246,6 @@ class SideRecord:
     pairs: int = 0  # of rows that have the same
     rhs: str | None = field(default=None, metadata=ADDED)  # a column, by groups that agree
     grouped: bool = field(default=False, metadata=ADDED)  # whether the following is counted, too
-    shared: int = field(default=0, metadata=ADDED)  # tuples that several rows have
-    shared_rows: int = field(default=0, metadata=ADDED)  # and the rows that have one
     explained: int = field(default=0, metadata=ADDED)  # rows whose rhs their group explains, whole
     fraction: int = field(default=0, metadata=ADDED)  # and fractions of them (kernels/explained.py)
     majority: int = field(default=0, metadata=ADDED)  # rows with the most frequent rhs of theirs

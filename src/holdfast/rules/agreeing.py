@@ -158,17 +158,13 @@ class AgreeingTuples(RuleForm):
         violations: int | None,  # noqa: ARG002
         tables: Mapping[str, Table],
     ) -> NearRule:
-        """How far a grouped one is from holding: removal, and of a dependency its strength."""
+        """How far a grouped dependency is from holding: removal and strength."""
+        assert self.both is not None
+        assert self._rhs_alone is not None
         lhs, table = counts.side(self.lhs), tables[self.table]
         # Each row without a tuple has one of its own.
         alone = table.rows - lhs.rows
         groups = lhs.distinct + alone
-        if self.both is None:
-            return NearRule(
-                rule, self.table, table.rows - groups, table.rows,
-                values=lhs.shared, rows=lhs.shared_rows,
-            )  # fmt: skip
-        assert self._rhs_alone is not None
         both, rhs = counts.side(self.both), counts.side(self._rhs_alone)
         squares = 2 * rhs.pairs + table.rows
         explained = both.explained + alone + both.fraction / (1 << FRACTION)

@@ -8,6 +8,7 @@ and which rows break it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from holdfast.table.change import RowChange, TableRows
     from holdfast.table.state import Table
     from holdfast.tasks.groups import ExampleLimits
+
+_ENTRY_BYTES = 28
+"""What a counted tuple takes in its file."""
 
 Tables = Mapping[str, Columns]
 """The columns of all tables, by name."""
@@ -50,6 +54,14 @@ class TupleSide:
         return None if self.rhs is None else replace(self, rhs=None)
 
 
+def _tuples(side: TupleSide, table: Table, near: NearRule) -> int:
+    """How many tuples a side has, as far as that is estimated."""
+    distinct = dict(zip(table.columns.names, table.distinct, strict=False))
+    sizes = [distinct.get(name, table.rows) for name in side.columns]
+    tuples = int(min(math.prod(sizes), table.rows))
+    return tuples if side.rhs is None else tuples + near.removal
+
+
 class Clashes(NamedTuple):
     """Rows that take part in violations of a rule."""
 
@@ -68,6 +80,11 @@ class RuleForm(ABC):
     @property
     def sides(self) -> tuple[TupleSide, ...]:
         """The columns whose tuples are counted for it."""
+        return ()
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """The columns of its table by which rows of a batch are looked up."""
         return ()
 
     @property
@@ -102,6 +119,27 @@ class RuleForm(ABC):
     ) -> NearRule:
         """How far the rows are from a rule that nearly holds, by the same."""
         raise NotImplementedError(f"{rule} is not among the rules that nearly hold")
+
+    @classmethod
+    def recounted(
+        cls,
+        run: Run,
+        forms: Sequence[Self],
+        before: Sequence[NearRule],
+        counts: TupleCounts,
+        changes: Sequence[RowChange],
+        tables: Mapping[str, Table],
+    ) -> list[NearRule]:
+        """How far the rows are from several rules of this form that nearly hold, after batches."""
+        numbers = cls.change(run, forms, changes, [each.removal for each in before])
+        return [
+            form.near(old.rule, counts, number, tables)
+            for form, old, number in zip(forms, before, numbers, strict=True)
+        ]
+
+    def near_bytes(self, near: NearRule, tables: Mapping[str, Table]) -> int:
+        """About what is stored to keep that under batches."""
+        return _ENTRY_BYTES * sum(_tuples(side, tables[side.table], near) for side in self.sides)
 
     def measured(self, rule: Constraint, question: Question) -> NearRule:
         """The same, counted in all rows."""

@@ -1,33 +1,30 @@
 """Rules of a table that nearly hold, kept under batches.
 
 They are counted as expected rules are (:mod:`holdfast.rules.expectations`), mostly by their tuples,
-so a batch changes removal and strength exactly, at the cost of its rows. A listed rule stays until
+and keys by look-ups (:mod:`holdfast.rules.near_keys`), so a batch changes removal and strength
+exactly, at the cost of its rows. A listed rule stays until
 it fails the bounds twice over. A rule that held, matters (it is *watched*) and breaks is counted in
 all rows once, and listed if it nearly holds.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.model.constraints import Constraint
 from holdfast.model.near import NearBounds, NearList, NearRule
 from holdfast.model.options import Options
-from holdfast.rules.expectations import changed_numbers
-from holdfast.rules.form import RuleForm, TupleSide
+from holdfast.rules.form import RuleForm
 from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.sealed import seal_of
+from holdfast.table import indexing
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 
-_ENTRY_BYTES = 28
-"""What a counted tuple takes in its file."""
-
 _SMALL = 4 << 20
-"""Counted tuples may take so many bytes, however small the table is."""
+"""What is kept of near rules may take so many bytes, however small the table is."""
 
 
 NearForms = Mapping[Constraint, RuleForm]
@@ -55,19 +52,12 @@ class NearState:
     ) -> NearState:
         """The same rules after batches, or, if it is None that changed, counted in all rows; their
         tuples are counted already."""
-        before = {
-            place: 0 if changes is None else near.removal
-            for place, near in enumerate(self.near.rules)
-        }
+        before = self.near.rules
         if changes is None:
-            changes = _everything((each.rule for each in self.near.rules), tables)
-        numbers = changed_numbers(run, self.forms, changes, before)
-        return self._with(
-            [
-                (form.near(old.rule, counts, numbers[place], tables), form)
-                for place, (old, form) in enumerate(self._pairs)
-            ]
-        )
+            before = tuple(replace(each, removal=0) for each in before)
+            changes = _everything((each.rule for each in before), tables)
+        now = _recounted(run, self.forms, before, counts, changes, tables)
+        return self._with(list(zip(now, self.forms, strict=True)))
 
     def still_near(self, options: Options, counts: TupleCounts) -> NearState:
         """Without the rules that fail the bounds twice over; or whose counts are lost, because two
@@ -80,6 +70,11 @@ class NearState:
                 if bounds.admit(rule) and not (counts.merged and rule.rhs is not None)
             ]
         )
+
+    def indexed(self, run: Run, table: Table) -> Table:
+        """The table with the indexes that its rules are kept by."""
+        columns = [form.looked_up for form in self.forms if form.looked_up]
+        return indexing.looked_up_by(run, table, [table.positions(each) for each in columns])
 
     def joined(self, rules: Sequence[tuple[NearRule, RuleForm]]) -> NearState:
         """With more rules at the end."""
@@ -108,13 +103,31 @@ def counted(
     before; those that nearly hold."""
     counts = also_counted(run, forms, counts, tables)
     bounds = NearBounds.of(run.options)
+    before = [NearRule(rule, form.table, 0, 0) for rule, form in forms.items()]
     changes = _everything(forms, tables)
-    numbers = changed_numbers(run, [*forms.values()], changes, dict.fromkeys(range(len(forms)), 0))
-    near = [
-        (form.near(rule, counts, numbers[place], tables), form)
-        for place, (rule, form) in enumerate(forms.items())
-    ]
+    now = _recounted(run, [*forms.values()], before, counts, changes, tables)
+    near = zip(now, forms.values(), strict=True)
     return counts, [(rule, form) for rule, form in near if not rule.holds and bounds.admit(rule)]
+
+
+def _recounted(
+    run: Run,
+    forms: Sequence[RuleForm],
+    before: Sequence[NearRule],
+    counts: TupleCounts,
+    changes: Sequence[RowChange],
+    tables: Mapping[str, Table],
+) -> list[NearRule]:
+    """How far rows are from some rules after batches; form by form."""
+    now = [*before]
+    kinds: dict[type[RuleForm], None] = dict.fromkeys(type(each) for each in forms)
+    for form in kinds:
+        places = [place for place, each in enumerate(forms) if type(each) is form]
+        old, own = [before[place] for place in places], [forms[place] for place in places]
+        after = form.recounted(run, own, old, counts, changes, tables)
+        for place, each in zip(places, after, strict=True):
+            now[place] = each
+    return now
 
 
 def also_counted(
@@ -143,17 +156,8 @@ def affordable(
     room = max(_SMALL, sum(seal.size for file in files if (seal := seal_of(file))) // 4)
     kept = []
     for each in near:
-        sides = forms[each.rule].sides
-        size = _ENTRY_BYTES * sum(_tuples(side, tables[side.table], each) for side in sides)
+        size = forms[each.rule].near_bytes(each, tables)
         if size <= room:
             room -= size
             kept.append(each)
     return kept
-
-
-def _tuples(side: TupleSide, table: Table, near: NearRule) -> int:
-    """How many tuples a side has, as far as that is estimated."""
-    distinct = dict(zip(table.columns.names, table.distinct, strict=False))
-    sizes = [distinct.get(name, table.rows) for name in side.columns]
-    tuples = int(min(math.prod(sizes), table.rows))
-    return tuples if side.rhs is None else tuples + near.removal

@@ -28,10 +28,7 @@ SHOWN = 8
 
 NO_CODES = np.empty((0, 2), np.uint64)
 
-_SUMS = (
-    *("distinct", "rows", "pairs"),
-    *("shared", "shared_rows", "explained", "fraction", "majority"),
-)
+_SUMS = ("distinct", "rows", "pairs", "explained", "fraction", "majority")
 """The sums of a side, as the kernel has them in its columns (:mod:`holdfast.kernels.tuples`)."""
 
 Sides = tuple[SideRecord | None, SideRecord | None]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.model import thresholds
+from holdfast.model.limits import OutOfTime
 from holdfast.model.options import Options
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, Runner, run_all
@@ -16,7 +18,7 @@ from holdfast.table import indexes
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.segments import ROWS, Segment, index_columns, index_name, is_chained
 from holdfast.tasks.view import View
 
 
@@ -50,6 +52,44 @@ def look_up_by(run: Run, table: Table, names: Iterable[str]) -> Table:
     """The table with the indexes that look-ups need, in place of earlier ones of theirs; or
     :class:`OutOfTime`."""
     return _built(run, replace(table, looked_up=tuple(dict.fromkeys(names))))
+
+
+def that_serves(table: Table, columns: tuple[int, ...]) -> str | None:
+    """The index of a table by which rows are best looked up that agree on some columns; None: a
+    look-up in any would return many rows."""
+    own = [
+        name
+        for name in table.index_names
+        if not is_chained(name) and {*index_columns(name)} <= {*columns}
+    ]
+    few = thresholds.current.own_index_rows
+    rows = {name: indexes.returned(name, table.effective, table.rows) for name in own}
+    best = min(own, key=lambda name: rows[name], default=None)
+    return best if best is not None and (rows[best] <= few or _is_whole(best, columns)) else None
+
+
+def looked_up_by(run: Run, table: Table, columns: Sequence[tuple[int, ...]]) -> Table:
+    """The table with indexes by which rows are looked up that agree on any of these columns, as far
+    as it is worthwhile and there is time."""
+    if table.rows <= thresholds.current.lookup_rows:
+        return table
+    missing = [each for each in columns if that_serves(table, each) is None]
+    if not missing:
+        return table
+    names = [_name(table, each) for each in missing]
+    try:
+        return look_up_by(run, table, (*table.looked_up, *names))
+    except OutOfTime:
+        return table
+
+
+def _name(table: Table, columns: tuple[int, ...]) -> str:
+    return table.column_index(columns[0]) if len(columns) == 1 else index_name(columns)
+
+
+def _is_whole(name: str, columns: tuple[int, ...]) -> bool:
+    """Whether an index is over all of some columns."""
+    return {*index_columns(name)} == {*columns}
 
 
 def _built(run: Run, table: Table) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.input.row_input import Columns
@@ -49,6 +50,10 @@ class Table:
         the rows share one value."""
         known = zip(self.distinct, self.agreeing or [0.0] * len(self.distinct), strict=True)
         return [min(distinct, 1 / max(agreeing, 1e-18)) for distinct, agreeing in known]
+
+    def positions(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The positions of some columns."""
+        return tuple(map(self.columns.names.index, names))
 
     def column_index(self, column: int) -> str:
         """The name of the index of one column: over its first word, or over the whole cell where

@@ -166,7 +166,8 @@ class WantedRows:
             numbers.append(positions + start)
             start += segment.rows
         as_given = np.concatenate(blocks)
-        rows, first, need = _grouped(_widened(as_given, asked.shape, item))
+        rows, first, places = grouped(_widened(as_given, asked.shape, item))
+        need = np.bincount(places, minlength=len(rows))
         return WantedRows(rows, need, np.concatenate(numbers)[first], as_given)
 
 
@@ -177,7 +178,7 @@ def _matches(item: Locate, wanted: WantedRows) -> tuple[dict[int, I64], I64]:
     counts = np.zeros(len(wanted.rows), np.int64)
     gone: dict[int, I64] = {}
     for segment in view.segments if len(wanted.rows) else ():
-        ranges = _look_up_request(item, segment, wanted.rows)
+        ranges = look_up_rows(view, segment, item.index, item.columns, wanted.rows)
         stored = view.looked_up(segment, ranges)
         # Counts go on from segment to segment, so that no more than needed go in all.
         out = np.empty(int(np.maximum(wanted.need - counts, 0).sum()), np.int64)
@@ -200,7 +201,7 @@ def stored_rows(item: Locate, requests: U64) -> I64:
         if not left.size:
             break
         rows = wide[left]
-        ranges = _look_up_request(item, segment, rows)
+        ranges = look_up_rows(view, segment, item.index, item.columns, rows)
         stored = view.looked_up(segment, ranges)
         counts, out = np.zeros(left.size, np.int64), np.empty(left.size, np.int64)
         once = np.ones(left.size, np.int64)
@@ -318,16 +319,12 @@ def _between(
     return codes, positions.astype(np.int64)
 
 
-def _grouped(rows: U64) -> tuple[U64, I64, I64]:
-    """Distinct rows, where each first occurs, and how often."""
-    _, first, inverse, need = np.unique(
-        row_codes(rows), return_index=True, return_inverse=True,
-        return_counts=True,
-    )  # fmt: skip
+def grouped(rows: U64) -> tuple[U64, I64, I64]:
+    """Distinct rows, where each first occurs, and which of them each row is."""
+    _, first, inverse = np.unique(row_codes(rows), return_index=True, return_inverse=True)
     if (rows != rows[first][inverse]).any():  # two rows with one hash: compare them in full
-        distinct, first, need = np.unique(rows, axis=0, return_index=True, return_counts=True)
-        return distinct, first, need
-    return rows[first], first, need
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return rows[first], first, inverse.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -366,15 +363,16 @@ def _widened(requests: U64, asked: evidence.RowShape, item: Locate) -> U64:
     return wide
 
 
-def _look_up_request(item: Locate, segment: Segment, wide: U64) -> index.Ranges:
-    """Ranges of rows that may match, by an index where there is one, else by one scan."""
-    view = item.view
-    if item.index == ROWS:
+def look_up_rows(
+    view: View, segment: Segment, name: str | None, columns: tuple[int, ...], wide: U64
+) -> index.Ranges:
+    """Ranges of rows that may equal others in some columns, by an index where there is one, else by
+    one scan."""
+    if name == ROWS:
         return look_up(view.path, segment, ROWS, row_codes(wide))
-    if item.index is not None:
-        codes = index_codes(wide, item.index, view.shape)
-        return look_up(view.path, segment, item.index, codes)
-    first = view.shape.first[item.columns[0]]
+    if name is not None:
+        return look_up(view.path, segment, name, index_codes(wide, name, view.shape))
+    first = view.shape.first[columns[0]]
     codes = np.ascontiguousarray(wide[:, first])
     held = np.ascontiguousarray(map_words(view.path, segment).whole()[:, first])
     near = index.members(held, codes)

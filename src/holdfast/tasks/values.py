@@ -124,12 +124,12 @@ class RowValues:
                 for place, columns in enumerate(self.columns):
                     look()
                     with np.errstate(over="ignore"):
-                        if len(columns) > 1:
+                        if is_single:
+                            size = values.tally(rows, positions, columns[0], weight, room)
+                        else:
                             codes, present = self._codes(rows, positions, place, known)
                             number = columns[0].attribute
                             size = values.tally_codes(codes, present, number, weight, room)
-                        else:
-                            size = values.tally(rows, positions, columns[0], weight, room)
                     yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:

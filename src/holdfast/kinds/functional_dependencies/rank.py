@@ -112,10 +112,10 @@ def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str
             cover.append(step)
     # A better one may follow from worse ones, so that the cover can be smaller still: but not one
     # that is more than chance from those that are none.
-    chance = {each.constraint for each in scored if each.by_chance}
     for step in reversed(cover[:]):
-        left_out = {step.of} if step.of in chance else {step.of, *chance}
-        rest = [each for each in cover if each.of not in left_out]
+        rest = [
+            each for each in cover if each is not step and (step.by_chance or not each.by_chance)
+        ]
         if _derived(step.lhs, step.rhs, [*known, *rest]) is not None:
             cover.remove(step)
     inside = {id(step) for step in cover}
@@ -132,16 +132,16 @@ def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str
 def _step(each: Ranked, place: dict[str, int]) -> _Step:
     dependency = each.constraint
     assert isinstance(dependency, FunctionalDependency)
-    return _Step(_mask(dependency.lhs, place), place[dependency.rhs], dependency)
+    return _Step(_mask(dependency.lhs, place), place[dependency.rhs], dependency, each.by_chance)
 
 
 class _Step:
     """What a key or a dependency lets one conclude, as bits of columns."""
 
-    __slots__ = ("lhs", "of", "rhs")
+    __slots__ = ("by_chance", "lhs", "of", "rhs")
 
-    def __init__(self, lhs: int, rhs: int, of: Constraint) -> None:
-        self.lhs, self.rhs, self.of = lhs, rhs, of
+    def __init__(self, lhs: int, rhs: int, of: Constraint, by_chance: bool = False) -> None:
+        self.lhs, self.rhs, self.of, self.by_chance = lhs, rhs, of, by_chance
 
 
 def _derived(lhs: int, rhs: int, known: Sequence[_Step]) -> list[_Step] | None:

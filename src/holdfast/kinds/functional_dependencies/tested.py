@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.kinds.chance import rules_like, strength
 from holdfast.model.constraints import FunctionalDependency
@@ -31,6 +32,7 @@ def estimated(dependency: FunctionalDependency, distinct: Mapping[str, float], r
     return Tested(round(agreeing), _strength(expected, dependency, len(distinct)))
 
 
+@lru_cache(1 << 12)
 def domain(distinct: float, rows: int) -> float:
     """Of how many equally frequent values so many rows would have so many different ones: of far
     more, if hardly a value occurs twice.

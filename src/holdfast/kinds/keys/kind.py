@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from holdfast.kinds.table_state import Step, TableState
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
-    from holdfast.rules.agreeing import AgreeingTuples
     from holdfast.rules.form import Tables
+    from holdfast.rules.near_keys import NearKey
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -119,9 +119,12 @@ class Keys(Kind):
 
         return KeyExaminer()
 
-    def near_form(self, rule: Key, tables: Tables, options: Options) -> AgreeingTuples | None:
+    def near_form(self, rule: Key, tables: Tables, options: Options) -> NearKey | None:
         """Groups of rows that agree."""
-        return self.examiner().form(rule, tables, options).grouped() if rule.columns else None
+        from holdfast.rules.near_keys import NearKey
+
+        form = self.examiner().form(rule, tables, options)
+        return NearKey.of_key(form) if rule.columns else None
 
     def broke(self, rule: Key, step: Step) -> bool:
         """By the minimal sets before and after."""
