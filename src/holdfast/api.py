@@ -416,6 +416,7 @@ class Profile:
         reset_position: bool = False,
         device: str | None = None,
         publish: str | os.PathLike[str] | None = None,
+        evolve: bool = False,
         keep_versions: int | None = None,
         keep_days: float | None = None,
         told: Callable[[FeedStep | FeedFailure], None] | None = None,
@@ -431,6 +432,7 @@ class Profile:
         ``stop`` does not and stops the feed, and ``quarantine`` leaves out the rows that break
         expected rules and writes them to the folder ``quarantine``. With ``reset_position`` feeds
         are followed from their beginning. After each version :meth:`publish` writes it to a folder;
+        with ``evolve`` new columns of a feed join its table as nulls, and wider types are taken;
         with ``keep_versions`` or ``keep_days`` older ones :meth:`expire` then.
         """
         from holdfast import flow
@@ -452,6 +454,7 @@ class Profile:
             folder,
             concealment.given(self._secret) if version.secret else None,
             device,
+            self._as_given if evolve else None,
         )
 
         def after(step: FeedStep | FeedFailure) -> None:
@@ -628,24 +631,35 @@ class Profile:
         if version.secret:
             concealment.opened(version.secret, secret, self.path)
         checked = checked_batch(batch, version, batch_id)
-        row_inputs: dict[str, dict[str, Any]] = {
-            table: {
-                kind: self._row_input(
-                    rows, label_of(kind, table, batch), version.table(table).source
-                )
-                for kind, rows in each.changes.items()
+
+        def inputs_of(table: str) -> dict[str, Any]:
+            stored = version.table(table).source
+            return {
+                kind: self._row_input(rows, label_of(kind, table, batch), stored)
+                for kind, rows in checked[table].changes.items()
             }
-            for table, each in checked.items()
-        }
+
+        row_inputs = {table: inputs_of(table) for table in checked}
         runner = self._running()
         from holdfast import flow
 
-        for table in row_inputs if evolve else ():
-            whole = [rows for kind, rows in row_inputs[table].items() if kind != "deletes"]
-            alteration = flow.evolution(runner, self._store, version, table, whole)
+        for table, each in checked.items() if evolve else ():
+            record = version.table(table)
+            whole = [
+                self._learned(each.changes[kind], rows, record.source)
+                for kind, rows in row_inputs[table].items()
+                if kind != "deletes"
+            ]
+            apart: Collection[str] = ()
+            if each.changed is not None and each.changed.events is None:
+                whole = self._as_given(each.changed, table, record)
+                apart = each.changed.apart
+            alteration = flow.evolution(runner, self._store, version, table, whole, apart)
             if alteration is not None:
                 with self._plain_interrupts():
                     flow.alter(runner, self._store, table, alteration, self._progress)
+                version = self._store.read()
+                row_inputs[table] = inputs_of(table)
         batches = {
             table: flow.Batch(
                 **row_inputs[table],
@@ -1297,6 +1311,31 @@ class Profile:
         ordered = not hasattr(rows, "mapInArrow")
         row_input = self._row_input(rows, f"the changes of {table!r}", stored)
         return ChangeInput(changes, row_input, ordered)
+
+    def _as_given(self, changes: ChangeRows, table: str, record: TableRecord) -> list[RowInput]:
+        """Change rows with all the columns that they have."""
+        from holdfast.input.change_reading import ChangeInput
+        from holdfast.input.row_input import Columns
+        from holdfast.runtime.runner import Parts
+
+        rows, label = changes.rows, f"the changes of {table!r}"
+        stored = replace(record.source, schema=None)
+        if changes.given is not None:
+            return [changes.given(self._running())]
+        if isinstance(rows, Parts):
+            columns = Columns.stored(record.columns)
+            return [ChangeInput.as_given(changes, rows, label, columns)]
+        sources = rows if isinstance(rows, tuple) else (rows,)
+        return [
+            self._row_input(each, each.path if isinstance(each, Source) else label, stored)
+            for each in sources
+        ]
+
+    def _learned(self, rows: Readable, given: RowInput, stored: SourceRecord) -> RowInput:
+        """Rows with all the columns that they have: records of JSON are read for them."""
+        if not (given.is_json and isinstance(rows, Source)):
+            return given
+        return self._row_input(rows, given.label, replace(stored, schema=None))
 
     def _row_input(
         self, rows: Readable, label: str, stored: SourceRecord | None = None

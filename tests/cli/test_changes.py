@@ -70,3 +70,16 @@ def test_options_of_changes_need_changes(run: Run, shop: Path, tmp_path: Path) -
     result = run("apply", shop, "--table", "orders", "--inserts", feed, "--order", "id")
     assert result.code == 2
     assert "--order is about --changes" in result.err
+
+
+def test_new_columns_of_changes_join(run: Run, shop: Path, tmp_path: Path) -> None:
+    feed = write(
+        tmp_path, "feed", "_change_type,id,customer,day,first name,note,vip\n"
+        "update_postimage,1,9,2026-01-04,Eve,new,5\n",
+    )  # fmt: skip
+    given = ("apply", shop, "--table", "orders", "--changes", feed, "--row-key", "id")
+    assert "--evolve lets it join" in run(*given).err
+    assert run(*given, "--evolve", "--format", "json").code == 0
+    (vip,) = Profile.open(shop).columns("orders")[-1:]
+    assert (vip.name, vip.type, vip.nulls) == ("vip", "bigint", 3)
+    assert Profile.open(shop).verify().equal

@@ -122,6 +122,20 @@ def test_the_status_says_that_tables_are_at_different_moments(run: Run, tmp_path
     assert "not at the same moment" in told.replace("\n", " ")
 
 
+def test_columns_join_while_a_feed_is_followed(run: Run, shop: Path, tmp_path: Path) -> None:
+    folder = arrive(tmp_path, "a", "insert,5,9,2026-01-04,Eve,new")
+    write(folder, "b", f"{HEADER.strip()},channel\ninsert,6,9,2026-01-04,Eve,new,web\n")
+    given = ("follow", shop, "--table", "orders", "--from", folder)
+    result = run(*given)
+    assert (result.code, Profile.open(shop).snapshot().version) == (2, 1)
+    assert "has the column 'channel'" in result.err
+    assert "--evolve lets it join" in result.err
+    assert run(*given, "--evolve").code == 0
+    assert Profile.open(shop).snapshot().tables["orders"].columns[-1:] == ("channel",)
+    added = [each.event for each in Profile.open(shop).history() if each.event]
+    assert added == ["table orders: column channel added as string"]
+
+
 def test_versions_expire_while_a_feed_is_followed(run: Run, shop: Path, tmp_path: Path) -> None:
     for number in range(5):
         folder = arrive(tmp_path, f"f{number}", f"insert,{5 + number},9,2026-01-04,Eve,new")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from holdfast.model.commits import TableRecord
 from holdfast.model.following import FeedFailure, FeedRun, FeedStep
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.process.source import from_rows
 from holdfast.runtime.runner import InProcess, Parts
 from holdfast.store import Store
 from holdfast.tasks.segments import live_positions, read_raw
@@ -51,6 +53,18 @@ def as_input(changes: ChangeRows, table: str, record: TableRecord) -> ChangeInpu
         return ChangeInput.of_parts(changes, changes.rows, f"changes of {table}", columns)
     assert isinstance(changes.rows, tuple)
     return ChangeInput.of_files(changes, changes.rows, record.source, columns)
+
+
+def as_given(changes: ChangeRows, table: str, record: TableRecord) -> list[RowInput]:
+    """Change rows with all the columns that they have."""
+    if changes.given is not None:
+        return [changes.given(InProcess(1))]
+    if isinstance(changes.rows, Parts):
+        columns = Columns.stored(record.columns)
+        return [ChangeInput.as_given(changes, changes.rows, f"changes of {table}", columns)]
+    assert isinstance(changes.rows, tuple)
+    stored = replace(record.source, schema=None)
+    return [from_rows(InProcess(1), each, each.path, stored) for each in changes.rows]
 
 
 def profiled(path: Path, tables: Mapping[str, Mapping[str, pa.DataType]]) -> Store:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import flow
+from holdfast.api import Profile
 from holdfast.input.row_input import RowInput
 from holdfast.input.type_names import type_of
 from holdfast.kinds import registry
@@ -157,6 +158,23 @@ def test_the_history_goes_on(shop: Altered) -> None:
     ]
     assert told(snapshot(shop.store, 1)) == told(before)
     assert snapshot(shop.store).tables["t"].columns == ("c0", "b", "d")
+
+
+def test_what_is_known_of_a_rule_begins_with_its_columns(tmp_path: Path) -> None:
+    """Rules of columns that came or got another name are ranked by what is known of them."""
+    with small_limits():
+        options = Options(kinds=("keys", "fds", "inds", "dcs", "columns"), near="on")
+        shop = Altered(tmp_path / "p", [BIGINT] * 3, ROWS, options)
+        shop.alter(add={"d": "bigint"}, drop=["c2"], rename={"c1": "b"})
+        rows = Profile.open(tmp_path / "p", engine="process")
+        for table in ("t", "u"):
+            ranking = rows.rank(table)
+            assert {"keys", "functional_dependencies"} <= ranking.keys()
+        for rule in ("t: key(c0, b, d)", "t: c0 -> d", "t: d not null", "t(d) in t(b)"):
+            past = rows.explain(rule).past
+            assert past is not None
+            assert past.stretches[0].holds is None
+            assert past.stretches[0].last == 1
 
 
 def test_a_new_name_changes_no_file_of_rows_or_evidence(shop: Altered) -> None:

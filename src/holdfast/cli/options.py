@@ -46,6 +46,11 @@ class CellOptions(TypedDict, total=False):
     date_format: str
 
 
+Evolve = Annotated[
+    bool, flag("--evolve", "New columns join the table as nulls; wider types are taken.")
+]
+
+
 @dataclass(frozen=True)
 class Keep:
     """Which versions stay."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from holdfast.feeds.contract import EventForm, Given
+from holdfast.input import type_names
 from holdfast.input.change_rows import ChangeRows
-from holdfast.model.errors import SourceError
+from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.records import JsonObject
-from holdfast.runtime.runner import Parts
-from holdfast.tasks.envelope_cells import Encoding
-from holdfast.tasks.event_files import EventFiles, continues, event_rows, look
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Parts, Runner
+from holdfast.tasks.envelope_cells import Encoding, target_of
+from holdfast.tasks.event_files import EventFiles, continues, event_rows, fields, look
 from holdfast.tasks.event_rows import EventTable
 from holdfast.tasks.topic_events import truncated_among_others
 
@@ -55,9 +59,53 @@ def changes(
         if facts["rows"] or truncated:
             part = EventFiles(item.files, item.table, item.topic, item.applied, truncated)
             rows = Parts(item.table.schema, (part,), event_rows)
-            found[given.table] = ChangeRows(rows, replaces=bool(truncated))
+            found[given.table] = ChangeRows(
+                rows, replaces=bool(truncated), given=partial(as_given, fields, (part,), given)
+            )
     told = {given.table: facts["applied"] for given, facts in zip(tables, seen, strict=True)}
     return found, {table: of_table for table, of_table in told.items() if any(of_table.values())}
+
+
+def as_given(
+    task: Callable[[Any], Iterator[TaskResult]], parts: Sequence[Any], given: Given, runner: Runner
+) -> RowInput:
+    """Rows of events with the columns that schema blocks say they have; where there are none, with
+    those of the table."""
+    told: dict[str, Mapping[str, Any]] = {}
+    for results in runner.run([(task, part) for part in parts]):
+        for result in results:
+            told |= result.facts["fields"]
+    columns, label = given.columns, f"the changes of {given.table!r}"
+    types = dict(
+        zip(columns.names, zip(columns.types, columns.given.types, strict=True), strict=True)
+    )
+    for name, field in told.items():
+        kind = target_of(field)
+        if name not in types and not name.startswith("__"):
+            types[name] = _joining(given.table, name, field, kind)
+        elif name in types and kind is not None:
+            types[name] = type_names.exact_type(name, kind)
+    names = [name for name in types if name in told or not told]
+    return RowInput(
+        label, Columns.of(names, *map(list, zip(*(types[n] for n in names), strict=True))), None
+    )
+
+
+def _joining(table: str, name: str, field: Any, kind: Any) -> tuple[str, Any]:
+    """The type of a column that joins a table; an error where the feed does not tell all of it."""
+    alter = f"holdfast alter DIR --table {table} --add-column {name}=TYPE"
+    if kind is None:
+        raise SchemaError(
+            f"table {table!r}: the new column {name!r} is {field.get('name') or field.get('type')} "
+            f"in the feed, which does not tell its type; add it with {alter}"
+        )
+    if field.get("default") is not None:
+        raise SchemaError(
+            f"table {table!r}: the new column {name!r} has the default {field['default']!r} in the "
+            "source, also in rows that were there, which the feed does not send again; add it with "
+            f"{alter}, and give the rows as they are now as --snapshot"
+        )
+    return type_names.exact_type(name, kind)
 
 
 def identity(tables: Sequence[Given]) -> JsonObject:

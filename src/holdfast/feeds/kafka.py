@@ -11,19 +11,24 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.feeds import events
 from holdfast.feeds.contract import Bounds, EventForm, Given, Position, Run, Step
 from holdfast.input.change_rows import CHANGE_TYPE, DELETE, USUAL, ChangeRows
+from holdfast.input.row_input import RowInput
+from holdfast.input.sources import Source
+from holdfast.input.text_inputs import json_input
 from holdfast.model.errors import InputError, SourceError
 from holdfast.model.records import JsonObject
-from holdfast.runtime.runner import Parts
+from holdfast.runtime.runner import Parts, Runner
+from holdfast.tasks import text_files
 from holdfast.tasks.envelope_cells import Encoding
 from holdfast.tasks.event_rows import EventTable
-from holdfast.tasks.topic_events import EventRange, event_rows, look, truncated_among_others
-from holdfast.tasks.topic_rows import RowRange, json_rows
+from holdfast.tasks.topic_events import EventRange, event_rows, fields, look, truncated_among_others
+from holdfast.tasks.topic_rows import RowRange, json_rows, lines
 from holdfast.tasks.topics import Access, Range, partitions, removed
 
 MOST_RECORDS = 200_000
@@ -254,7 +259,8 @@ def _event_changes(
     if not parts and not truncated:
         return None, ends, then
     rows = Parts(topic.columns.schema, tuple(parts), event_rows)
-    return ChangeRows(rows, replaces=truncated), ends, then
+    as_given = partial(events.as_given, fields, tuple(parts), topic.given)
+    return ChangeRows(rows, replaces=truncated, given=as_given), ends, then
 
 
 def _row_changes(
@@ -277,7 +283,19 @@ def _row_changes(
     if not parts:
         return None, ends, {}
     rows = Parts(parts[0].schema, tuple(parts), json_rows)
-    return ChangeRows(rows, column, ops), ends, {}
+    return ChangeRows(rows, column, ops, given=partial(_as_given, tuple(parts))), ends, {}
+
+
+def _as_given(parts: tuple[RowRange, ...], runner: Runner) -> RowInput:
+    """Records with all the fields that they have."""
+    read = Parts(text_files.SCHEMA, parts, lines)
+    return json_input(
+        runner, Source(f"topic {parts[0].range.topic!r}", "json"), read, _no_file, False
+    )
+
+
+def _no_file(_origin: int) -> str | None:
+    return None
 
 
 def _meaning(given: Given) -> JsonObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -17,19 +17,25 @@ from holdfast.store import Store
 
 
 def evolution(
-    runner: Runner, store: Store, version: Commit, name: str, inputs: Iterable[RowInput]
+    runner: Runner,
+    store: Store,
+    version: Commit,
+    name: str,
+    inputs: Iterable[RowInput],
+    apart: Collection[str] = (),
 ) -> Alteration | None:
     """How the columns of a table change so that it can take whole rows of some inputs; None: they
-    fit, or what differs is for a person to decide."""
+    fit, or what differs is for a person to decide. Columns that are ``apart`` belong to no table.
+    A field that records of JSON leave out is null, so it is not missing."""
     columns = Columns.stored(version.table(name).columns)
     add: dict[str, ColumnType] = {}
     widen: dict[str, ColumnType] = {}
     inputs = list(inputs)
-    if any(set(columns.names) - set(rows.columns.names) for rows in inputs):
+    if any(set(columns.names) - set(rows.columns.names) for rows in inputs if not rows.is_json):
         return None
     for rows in inputs:
         given = rows.columns
-        if new := [column for column in given.names if column not in columns.names]:
+        if new := [column for column in given.names if column not in (*columns.names, *apart)]:
             known = typed(runner, rows, Destination(store.path, ""))
             add |= {column: _kind(known, known.names.index(column)) for column in new}
         if rows.lines is None and not rows.json:  # text is read as the types of the table

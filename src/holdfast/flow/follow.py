@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from holdfast.feeds.contract import Bounds, Feed, Position, Step
 from holdfast.feeds.followed import Followed
+from holdfast.flow.alter import alter
 from holdfast.flow.apply import Moved, apply_together
+from holdfast.flow.evolve import evolution
 from holdfast.input.change_reading import ChangeInput, no_changes
 from holdfast.input.change_rows import ChangeRows
-from holdfast.input.row_input import Columns
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds import registry
 from holdfast.model.commits import Commit, FeedRecord, TableRecord
 from holdfast.model.errors import (
@@ -23,6 +25,7 @@ from holdfast.model.errors import (
     HoldfastError,
     InputError,
     OvertakenError,
+    SchemaError,
     StoreError,
     UnreachableError,
 )
@@ -44,8 +47,27 @@ _RETRIES = 6
 
 _FIRST_WAIT = 0.5
 
+_ROWS, _FILES = 200_000, 100
+"""What a step is assumed to have at most, where nothing was said, when it is to have less."""
+
 AsInput = Callable[[ChangeRows, str, TableRecord], ChangeInput]
 """Change rows of a table as something that can be read."""
+
+
+AsGiven = Callable[[ChangeRows, str, TableRecord], list[RowInput]]
+"""The same with all columns that the rows have, whatever those of the table are."""
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A step that is to be taken, and the version that it begins at."""
+
+    followed: Followed
+    feed: Feed
+    before: FeedRecord | None
+    version: Commit
+    step: Step
+    started: float
 
 
 @dataclass(frozen=True)
@@ -61,47 +83,91 @@ class Follower:
     quarantine: str | None = None
     secret: bytes | None = None
     device: str | None = None
+    as_given: AsGiven | None = None  # None: the columns of tables do not follow feeds
 
     def step(self, followed: Followed, reset: bool = False) -> FeedStep | None:
         """Take the next step of a feed; None if there is nothing to take. It begins at the position
-        that the profile has, or with ``reset`` at the beginning."""
+        that the profile has, or with ``reset`` at the beginning.
+
+        Where the columns of the table follow the feed, a step that has others is tried again with
+        less of the source, so that what came before them is applied before they join."""
+        failed: tuple[SchemaError, _Planned] | None = None
+        for bounds in _narrower(self.bounds) if self.as_given else (self.bounds,):
+            planned = self._planned(followed, reset, bounds)
+            if planned is None:
+                return None
+            if failed is not None and planned.step.position == failed[1].step.position:
+                continue
+            try:
+                return self._taken(planned)
+            except SchemaError as error:
+                failed = error, planned
+        assert failed is not None
+        if self.as_given is None or not self._evolved(failed[1]):
+            raise failed[0]
+        return self.step(followed, reset)
+
+    def _planned(self, followed: Followed, reset: bool, bounds: Bounds) -> _Planned | None:
         started = time.monotonic()
         version = self.store.read()
         feed = followed.opened(version, self.runner.run)
         before = version.feeds.get(followed.name)
         _expect_same(followed, feed, before, reset)
-        step = self._read(feed, None if before is None or reset else before.position)
-        if step is None:
-            return None
+        step = self._read(feed, None if before is None or reset else before.position, bounds)
+        return None if step is None else _Planned(followed, feed, before, version, step, started)
+
+    def _taken(self, planned: _Planned) -> FeedStep:
+        followed, feed, step = planned.followed, planned.feed, planned.step
         after = FeedRecord(followed.tables[0].table, feed.address, feed.identity, step.position)
         changes = apply_together(
             self.runner,
             self.store,
-            self._batches(followed, step, version),
+            self._batches(followed, step, planned.version),
             self.progress,
             device=self.device,
             strict=self.on_violation == STOP,
             quarantine=self.quarantine if self.on_violation == QUARANTINE else None,
             secret=self.secret,
-            feeds={followed.name: Moved(before, after, step.span, started)},
+            feeds={followed.name: Moved(planned.before, after, step.span, planned.started)},
         )
         behind = "" if changes.refused else feed.behind(step.position)
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - planned.started
         return FeedStep(followed.name, step.span, changes, seconds, behind)
 
-    def _read(self, feed: Feed, after: Position | None) -> Step | None:
+    def _evolved(self, planned: _Planned) -> bool:
+        """Change the columns of the tables so that they can take a step; whether anything did."""
+        assert self.as_given is not None
+        evolved = False
+        for table, rows in self._changes(planned.followed, planned.step).items():
+            version = self.store.read()
+            given = self.as_given(rows, table, version.table(table))
+            alteration = evolution(self.runner, self.store, version, table, given, rows.apart)
+            if alteration is not None:
+                try:
+                    alter(self.runner, self.store, table, alteration, self.progress)
+                except InputError:
+                    if self.store.head() == version.version:
+                        raise  # else another follower may have done the same
+                evolved = True
+        return evolved
+
+    def _read(self, feed: Feed, after: Position | None, bounds: Bounds) -> Step | None:
         """The next step that changes something; the first one of a feed in any case, because its
         position has to be kept."""
         first = after is None
-        step = feed.read(after, self.bounds)
+        step = feed.read(after, bounds)
         while step is not None and step.changes is None and not step.others and not first:
-            step = feed.read(step.position, self.bounds)
+            step = feed.read(step.position, bounds)
         return step
 
-    def _batches(self, followed: Followed, step: Step, version: Commit) -> dict[str, Batch]:
+    def _changes(self, followed: Followed, step: Step) -> dict[str, ChangeRows]:
         first = followed.tables[0].table
-        changes = {**step.others, **({first: step.changes} if step.changes is not None else {})}
+        return {**step.others, **({first: step.changes} if step.changes is not None else {})}
+
+    def _batches(self, followed: Followed, step: Step, version: Commit) -> dict[str, Batch]:
+        changes = self._changes(followed, step)
         if not changes:
+            first = followed.tables[0].table
             changes = {first: no_changes(Columns.stored(version.table(first).columns))}
         keys = {each.table: each.row_key for each in followed.tables}
         return {
@@ -112,6 +178,15 @@ class Follower:
             )
             for table, rows in changes.items()
         }
+
+
+def _narrower(bounds: Bounds) -> Iterator[Bounds]:
+    """Bounds, then smaller and smaller ones."""
+    yield bounds
+    rows, files, versions = bounds.rows or _ROWS, bounds.files or _FILES, bounds.versions or _FILES
+    while max(rows, files, versions) > 1:
+        rows, files, versions = (max(1, each // 8) for each in (rows, files, versions))
+        yield Bounds(rows, files, versions)
 
 
 def _expect_same(followed: Followed, feed: Feed, before: FeedRecord | None, reset: bool) -> None:

@@ -13,6 +13,7 @@ from holdfast.input.change_rows import CHANGE_TYPE, ORDERS, ChangeRows
 from holdfast.input.reading import segment_of, watched
 from holdfast.input.row_input import Columns, RowInput, fitted
 from holdfast.input.sources import Source, files_in, is_local, local_file
+from holdfast.input.type_names import exact_type
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import BatchError, SchemaError, SourceError
 from holdfast.model.names import lacking
@@ -56,6 +57,21 @@ class ChangeInput:
         names, kinds = parts.schema.names, parts.schema.types
         types = [_type_name(name, kind, table) for name, kind in zip(names, kinds, strict=True)]
         return ChangeInput(changes, RowInput(label, Columns.of(names, types, kinds), parts), True)
+
+    @staticmethod
+    def as_given(changes: ChangeRows, parts: Parts, label: str, table: Columns) -> RowInput:
+        """Rows that tasks fetch, with all the columns that they have: new ones in the types as
+        which they are stored."""
+        given = ChangeInput.of_parts(changes, parts, label, table).rows
+        told = given.columns
+        stored = dict(zip(table.names, table.types, strict=True))
+        columns = {
+            name: (kind, field.type) if stored.get(name) == kind else exact_type(name, field.type)
+            for name, kind, field in zip(told.names, told.types, told.given, strict=True)
+            if name in stored or name not in changes.apart
+        }
+        names, arrow = zip(*columns.values(), strict=True)
+        return replace(given, columns=Columns.of([*columns], [*names], [*arrow]))
 
     @staticmethod
     def of_files(

@@ -15,7 +15,7 @@ the rows that came and went are added up, so every update needs both of its imag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from holdfast.runtime.runner import Parts
+    from holdfast.input.row_input import RowInput
+    from holdfast.runtime.runner import Parts, Runner
 
 CHANGE_TYPES = {
     "insert": INSERT,
@@ -84,6 +85,15 @@ class ChangeRows:
     events: Mapping[str, str] | None = None
     """The rows are events of Debezium in files, and how the columns are written that no schema
     block explains; None: they are change rows."""
+    given: Callable[[Runner], RowInput] | None = None
+    """The same rows with all the columns that they have, where ``rows`` has only those of the
+    table; only the columns count."""
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """Columns that say something about changes, and belong to no table."""
+        told = () if self.op_column is None else (self.op_column,)
+        return frozenset((CHANGE_TYPE, *told, *self.order, *ORDERS, *self.ignored))
 
 
 def ops_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, int]:

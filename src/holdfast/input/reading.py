@@ -17,6 +17,7 @@ import numpy as np
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model import thresholds
 from holdfast.model.errors import SchemaError, SourceError
+from holdfast.model.names import to_alter
 from holdfast.model.progress import Progress
 from holdfast.runtime.objects import is_remote
 from holdfast.runtime.result import TaskResult
@@ -277,7 +278,7 @@ def bad_data(row_input: RowInput, trouble: Mapping[str, Any]) -> SourceError | S
         line = f" (line {number})" if number else ""
         return SchemaError(
             f"{where} has the column {trouble['expected']!r}{line}, which the table does not; it "
-            f"has {', '.join(row_input.columns.names)}"
+            f"has {', '.join(row_input.columns.names)}{to_alter([], [trouble['expected']])}"
         )
     if number:
         where += f", line {number}"

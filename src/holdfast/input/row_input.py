@@ -13,7 +13,7 @@ import pyarrow as pa
 from holdfast.input.type_names import widens
 from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
-from holdfast.model.names import lacking
+from holdfast.model.names import lacking, to_alter
 from holdfast.model.precision import in_microseconds
 from holdfast.tasks.row_format import RowFormat
 
@@ -114,7 +114,7 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
         raise SchemaError(
             f"{row_input.label} {' and '.join(filter(None, [lacks, has]))}; "
             f"table {table!r} has {', '.join(expected.names)}"
-            f"{_what_to_alter(table, missing, added)}"
+            f"{to_alter(missing, added, table)}"
         )
     order = tuple(expected.names.index(name) for name in row_input.columns.names)
     if row_input.json:
@@ -144,19 +144,6 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
         given=row_input.given or row_input.columns.given,
         order=() if order == tuple(range(len(order))) else order,
         guessed=False,
-    )
-
-
-def _what_to_alter(table: str, missing: Sequence[str], added: Sequence[str]) -> str:
-    """What goes on where the columns of a source changed."""
-    alter = f"holdfast alter DIR --table {table}"
-    if missing and added:
-        return f"; if it got another name: {alter} --rename-column {missing[0]}={added[0]}"
-    if missing:
-        return f"; if it is gone for good: {alter} --drop-column {missing[0]}"
-    return (
-        f"; --evolve lets it join as nulls in the rows that are there, and so does {alter} "
-        f"--add-column {added[0]}=TYPE"
     )
 
 

@@ -32,6 +32,10 @@ class Constraint(Protocol):
     def involved(self) -> tuple[str, ...]:
         """The columns that it is about, for rows that show it: first those that have to agree."""
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """All columns that it is about, each with its table."""
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
 
@@ -57,6 +61,16 @@ class OfTable(Written, Serializable):
     def tables(self) -> tuple[str, ...]:
         """The table that it is about."""
         return (self.table,)
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The columns that it is about."""
+        raise NotImplementedError
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """The same, with the table."""
+        return tuple((self.table, column) for column in self.involved)
 
 
 @dataclass(frozen=True, repr=False)

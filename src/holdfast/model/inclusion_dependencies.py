@@ -123,6 +123,11 @@ class Reference(Written, Serializable):
         return tuple(attribute.column for attribute in self.dependent)
 
     @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """The columns of both sides."""
+        return tuple((each.table, each.column) for side in self.sides for each in side)
+
+    @property
     def referenced_side(self) -> str:
         """The referenced columns, as they are written."""
         return _side(self.referenced)

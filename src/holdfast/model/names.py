@@ -104,3 +104,20 @@ def identifier(words: Sequence[str], ending: str = "") -> str:
     if not start or start[0].isdigit():
         start = f"c_{start}".strip("_")
     return "__".join([start, digest, *parts[len(words) :]])
+
+
+def to_alter(missing: Sequence[str], added: Sequence[str], table: str = "NAME") -> str:
+    """What goes on where the columns of a source changed.
+
+    >>> to_alter(["x"], [], "orders")
+    '; if it is gone for good: holdfast alter DIR --table orders --drop-column x'
+    """
+    alter = f"holdfast alter DIR --table {table}"
+    if missing and added:
+        return f"; if it got another name: {alter} --rename-column {missing[0]}={added[0]}"
+    if missing:
+        return f"; if it is gone for good: {alter} --drop-column {missing[0]}"
+    return (
+        f"; --evolve lets it join as nulls in the rows that are there, and so does {alter} "
+        f"--add-column {added[0]}=TYPE"
+    )

@@ -61,6 +61,9 @@ def pasts(
         if most is not None and read > most:
             break
         for place, (reader, rule) in enumerate(asked):
+            if not _has(at.commit, rule):
+                verdicts[place].append((at.commit, None))
+                continue
             source = (place, reader.source(at, rule))
             if source not in known:
                 known[source] = _held(reader, at, rule, now=number == version)
@@ -68,6 +71,14 @@ def pasts(
         read += at.read
     tables = [rule.tables for _, rule in asked]
     return [_past(of_rule[::-1], names) for of_rule, names in zip(verdicts, tables, strict=True)]
+
+
+def _has(commit: Commit, rule: Rule) -> bool:
+    """Whether a version has the columns that a rule is about: they may have joined since."""
+    return all(
+        table in commit.tables and column in commit.table(table).columns.names
+        for table, column in rule.places
+    )
 
 
 def _held(reader: Reader, at: Version, rule: Rule, now: bool) -> bool | None:

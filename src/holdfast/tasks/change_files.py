@@ -17,6 +17,7 @@ from pyarrow import orc
 from pyarrow import parquet as pq
 
 from holdfast.model.errors import HoldfastError, SchemaError, SourceError
+from holdfast.model.names import to_alter
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
@@ -98,6 +99,7 @@ class ChangeFiles:
             has = f"has the column {added[0]!r}, which is not expected" if added else ""
             raise SchemaError(
                 f"{path} {' and '.join(filter(None, [lacks, has]))}; expected {', '.join(wanted)}"
+                f"{to_alter(missing, added)}"
             )
 
     def _lines(self, path: str) -> Iterator[pa.RecordBatch]:
@@ -134,6 +136,7 @@ class ChangeFiles:
             return SchemaError(
                 f"{path}, line {number}: has the column {trouble.expected!r}, which is not "
                 f"expected; expected {', '.join(self.schema.names)}"
+                f"{to_alter([], [trouble.expected])}"
             )
         name = None if trouble.column is None else self.schema.names[trouble.column]
         facts = {"kind": trouble.kind, "line": trouble.line, "column": name}
@@ -163,9 +166,10 @@ class ChangeFiles:
                 )
             cells = fitted(given, given.type, field.type, self.rounds)
             if isinstance(cells, Trouble):
-                raise SourceError(
+                wider = given.type != field.type
+                raise (SchemaError if wider else SourceError)(
                     f"{path}, column {field.name!r}: unfit value, expected {cells.expected}: "
-                    f"{cells.line!r}"
+                    f"{cells.line!r}{'; --evolve takes a wider type' if wider else ''}"
                 )
             columns.append(cells)
         return pa.record_batch(columns, schema=self.schema)

@@ -11,7 +11,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -71,6 +71,14 @@ _PLAIN_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
 """Which columns take the plain values of a type of Kafka Connect."""
 
 
+_TARGETS = {
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(), "string": pa.string(),
+    "bytes": pa.binary(),
+}  # fmt: skip
+"""The types that hold the plain values of a type of Kafka Connect."""
+
+
 @dataclass(frozen=True)
 class Encoding:
     """How the values of a column are written."""
@@ -92,11 +100,11 @@ class Encoding:
         )
 
     @staticmethod
-    def of_field(field: Mapping[str, Any], column: str, target: pa.DataType) -> Encoding:
+    def of_field(given: Mapping[str, Any], column: str, target: pa.DataType) -> Encoding:
         """What a schema block says of a column; an error if it cannot be one of this type."""
-        type_, name = str(field.get("type")), field.get("name")
+        type_, name = str(given.get("type")), given.get("name")
         if name == _DECIMAL:
-            scale = int((field.get("parameters") or {}).get("scale", 0))
+            scale = int((given.get("parameters") or {}).get("scale", 0))
             encoding, fits = Encoding(BASE64, scale), _is_number(target) or at.is_string(target)
         elif name == "io.debezium.data.VariableScaleDecimal":
             encoding, fits = Encoding(VARIABLE), _is_number(target) or at.is_string(target)
@@ -112,6 +120,31 @@ class Encoding:
                 f"column {column!r} is {said} in the feed, but {type_label(target)} in the table"
             )
         return encoding
+
+
+def target_of(given: Mapping[str, Any]) -> pa.DataType | None:
+    """The type that holds all values of a field of a schema block; None: that is not known.
+
+    >>> target_of({"type": "int64", "name": "io.debezium.time.MicroTimestamp"})
+    TimestampType(timestamp[us])
+    >>> target_of({"type": "int32"}), target_of({"type": "map"})
+    (DataType(int32), None)
+    """
+    name, parameters = given.get("name"), given.get("parameters") or {}
+    if name == _DECIMAL:
+        scale, digits = (
+            int(parameters.get(key, default))
+            for key, default in (("scale", 0), ("connect.decimal.precision", 38))
+        )
+        return pa.decimal128(digits, scale) if 0 <= scale <= digits <= 38 else None
+    encoding = _OF_NAME.get(str(name))
+    if encoding == DAYS:
+        return pa.date32()
+    if encoding in (MILLIS, MICROS):
+        return pa.time64("us") if str(name).endswith("Time") else pa.timestamp("us")
+    if name == "io.debezium.time.ZonedTimestamp":
+        return pa.timestamp("us", "UTC")
+    return None if encoding else _TARGETS.get(str(given.get("type")))
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -131,6 +164,7 @@ class Cells:
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]  # of the table
     encodings: tuple[Encoding, ...]
+    targets: Mapping[str, pa.DataType] = field(default_factory=dict)  # that the feed itself has
 
     @staticmethod
     def said(
@@ -148,12 +182,25 @@ class Cells:
         names: Sequence[str], types: Sequence[pa.DataType], block: Mapping[str, Any]
     ) -> Cells:
         """Those of records whose rows have this schema."""
-        fields = {field.get("field"): field for field in block.get("fields", ())}
+        fields = {str(given.get("field")): given for given in block.get("fields", ())}
+        targets = {name: target_of(given) for name, given in fields.items() if name in names}
         encodings = [
             Encoding.of_field(fields[name], name, kind) if name in fields else Encoding()
             for name, kind in zip(names, types, strict=True)
         ]
-        return Cells(tuple(names), tuple(types), tuple(encodings))
+        told = {name: kind for name, kind in targets.items() if kind is not None}
+        return Cells(tuple(names), tuple(types), tuple(encodings), told)
+
+    def differ(self, column: int) -> str:
+        """What is to be said of the types, where the feed has another one than the table."""
+        name, kind = self.names[column], self.types[column]
+        target = self.targets.get(name, kind)
+        if target == kind:
+            return ""
+        return (
+            f"; the feed has {type_label(target)} there, and the table {type_label(kind)}: "
+            "--evolve takes a wider type"
+        )
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -85,6 +85,14 @@ def continues(item: EventFiles) -> Iterator[TaskResult]:
     yield TaskResult({"continues": goes_on})
 
 
+def fields(item: EventFiles) -> Iterator[TaskResult]:
+    """What the schema blocks of the events say of the fields of rows."""
+    files = _Files.read(item)
+    with files.named_lines():
+        for _, given in files.ranges(item):
+            yield from topic_events.fields(given)
+
+
 def event_rows(item: EventFiles) -> Iterator[pa.RecordBatch]:
     """The change rows of the events, partition by partition."""
     files = _Files.read(item)

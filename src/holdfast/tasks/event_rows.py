@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.arrays import I64
 from holdfast.model.errors import HoldfastError, SchemaError, SourceError
+from holdfast.model.names import to_alter
 from holdfast.tasks.change_events import ROW, TOMBSTONE, Events, block_of
 from holdfast.tasks.envelope_cells import Cells, Encoding
 from holdfast.tasks.json_records import split
@@ -238,9 +239,10 @@ class _Images:
             except Unfit as unfit:
                 row = cells.first_unfit(column, array)
                 value = array[row].as_py()
-                raise SourceError(
+                differ = cells.differ(column)
+                raise (SchemaError if differ else SourceError)(
                     f"{self._at(int(which[row]))}, column {cells.names[column]!r}: unfit value, "
-                    f"expected {unfit}: {str(value)[:80]!r}"
+                    f"expected {unfit}: {str(value)[:80]!r}{differ}"
                 ) from None
             except SchemaError as untold:
                 raise SchemaError(f"{self._at(int(which[0]))}: {untold}") from None
@@ -252,16 +254,21 @@ class _Images:
         if trouble.kind == "field":
             return SchemaError(
                 f"{where}: the row has the column {trouble.expected!r}, which table {table!r} does "
-                f"not; it has {', '.join(cells.names)}"
+                f"not; it has {', '.join(cells.names)}{to_alter([], [trouble.expected], table)}"
             )
         if trouble.kind == "lacks":
             return SchemaError(
                 f"{where}: the row lacks the column {trouble.expected!r}; table {table!r} has "
-                f"{', '.join(cells.names)}"
+                f"{', '.join(cells.names)}{to_alter([trouble.expected], [], table)}"
             )
-        column = "" if trouble.column is None else f", column {cells.names[trouble.column]!r}"
-        return SourceError(
-            f"{where}{column}: unfit value, expected {trouble.expected}: {trouble.line!r}"
+        if trouble.column is None:
+            return SourceError(
+                f"{where}: unfit value, expected {trouble.expected}: {trouble.line!r}"
+            )
+        differ = cells.differ(trouble.column)
+        return (SchemaError if differ else SourceError)(
+            f"{where}, column {cells.names[trouble.column]!r}: unfit value, expected "
+            f"{trouble.expected}: {trouble.line!r}{differ}"
         )
 
     def _at(self, event: int) -> str:

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.model.errors import SourceError
+from holdfast.model.records import JsonObject
 from holdfast.runtime.result import TaskResult
-from holdfast.tasks.change_events import RECORDS, Events, events_of
+from holdfast.tasks.change_events import RECORDS, Events, block_of, events_of
 from holdfast.tasks.event_rows import EventTable, change_rows, flags_of
 from holdfast.tasks.repeated_events import Applied
 from holdfast.tasks.topics import Range
@@ -52,6 +53,17 @@ def look(item: EventRange) -> Iterator[TaskResult]:
         rows = int(np.count_nonzero(events.offsets > truncated))
     facts = {"end": end, "applied": applied.form, "rows": rows, "truncated": truncated}
     yield TaskResult(facts)
+
+
+def fields(item: EventRange) -> Iterator[TaskResult]:
+    """What the schema blocks of a range say of the fields of rows; the last one counts."""
+    batch = _together([*item.access.records(item.range)])
+    found: JsonObject = {}
+    if batch.num_rows:
+        for schema in pc.unique(events_of(batch, item.range.topic).schemas).drop_null().to_pylist():
+            block = block_of(schema, "after") or block_of(schema, None)
+            found |= {str(each.get("field")): dict(each) for each in block.get("fields", ())}
+    yield TaskResult({"fields": found})
 
 
 def event_rows(item: EventRange) -> Iterator[pa.RecordBatch]:

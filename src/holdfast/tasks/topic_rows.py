@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.model.errors import SchemaError, SourceError
+from holdfast.model.names import to_alter
+from holdfast.tasks import text_files
 from holdfast.tasks.event_rows import flags_of
 from holdfast.tasks.json_records import split
 from holdfast.tasks.json_rows import Reader
@@ -68,6 +70,14 @@ def json_rows(item: RowRange) -> Iterator[pa.RecordBatch]:
         yield from table.combine_chunks().to_batches()
 
 
+def lines(item: RowRange) -> Iterator[pa.RecordBatch]:
+    """The values of a range as lines of JSON."""
+    for batch in records(item.access, item.range):
+        values = batch.column("value").drop_null().cast(pa.large_binary())
+        origins = pa.array(np.ones(len(values), np.int64))
+        yield pa.record_batch([values, origins], schema=text_files.SCHEMA)
+
+
 def _read(item: RowRange, texts: pa.Array, offsets: pa.Array, what: str) -> pa.Table:
     """Rows from values, or from the keys of rows that went."""
     if not len(texts):
@@ -112,6 +122,7 @@ def _error(
         return SchemaError(
             f"{where}: the {what} has the column {trouble.expected!r}, which table {item.table!r} "
             f"does not; it has {', '.join(item.columns.names)}"
+            f"{to_alter([], [trouble.expected], item.table)}"
         )
     if trouble.kind == "lacks":
         return SchemaError(

@@ -10,7 +10,7 @@ from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.notices import Notices
 from holdfast.cli.opening import Spark, committing
-from holdfast.cli.options import Directory, Keep, Reading, kinds_flag
+from holdfast.cli.options import Directory, Evolve, Keep, Reading, kinds_flag
 from holdfast.cli.printing import Printing
 from holdfast.kinds import registry
 from holdfast.model.records import JsonObject
@@ -29,9 +29,7 @@ def apply(
     quarantine: Annotated[
         str | None, flag("--quarantine", "Write rows that break expected rules there.", "FOLDER")
     ] = None,
-    evolve: Annotated[
-        bool, flag("--evolve", "New columns join the table as nulls; wider types are taken.")
-    ] = False,
+    evolve: Evolve = False,
     keep: Keep,
     notices: Notices,
     reading: Reading,

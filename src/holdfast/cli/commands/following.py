@@ -26,7 +26,7 @@ from holdfast.cli.batch import (
 from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Spark
-from holdfast.cli.options import Directory, Keep, Reading
+from holdfast.cli.options import Directory, Evolve, Keep, Reading
 from holdfast.cli.printing import Printing
 from holdfast.model.errors import InputError
 
@@ -138,6 +138,7 @@ def follow(
     on_change: Annotated[
         str | None, flag("--on-change", "Run this, with the step as JSON as its input.", "COMMAND")
     ] = None,
+    evolve: Evolve = False,
     keep: Keep,
     status: Annotated[bool, flag("--status", "Only show how far the profile is.")] = False,
     reading: Reading,
@@ -165,6 +166,7 @@ def follow(
             quarantine=quarantine,
             reset_position=reset_position,
             publish=publish,
+            evolve=evolve,
             keep_versions=keep.keep_versions,
             keep_days=keep.keep_days,
             told=lambda each: _tell(each, printing, on_change),
