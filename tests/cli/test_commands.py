@@ -275,7 +275,7 @@ def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_
     text = run("diff", shop, 1, 2).out
     assert f"no key any more: 4 rows repeat another row\n  {len(before)} keys lost\n" in text
     assert "the same" not in text
-    assert profile.diff(1, 2)["orders"]["keys"].lost == tuple(before)
+    assert {*profile.diff(1, 2)["orders"]["keys"].lost} == {*before}
     assert diff(1, 2)["duplicates"] == [0, 4]
     assert {"columns": ["id"]} in diff(1, 2)["changes"]["keys"]["lost"]
     assert diff(1, 2)["changes"]["keys"]["gained"] == []

@@ -154,8 +154,15 @@ def test_the_json_page_shows_what_is_printed() -> None:
         (1000, 1008),
         (0, 0),
         {
-            "keys": KindDiff((Key("orders", ("id", "day")),), (Key("orders", ("id",)),)),
-            "inclusion_dependencies": KindDiff((), (gone,)),
+            "keys": KindDiff(
+                (Key("orders", ("id", "day")),),
+                (Key("orders", ("id",)),),
+                {"gained": 1, "lost": 1},
+                {"gained": 0, "lost": 0},
+            ),
+            "inclusion_dependencies": KindDiff(
+                (), (gone,), {"gained": 0, "lost": 0}, {"gained": 0, "lost": 0}
+            ),
         },
     )
     shown = Snapshot(3, created, options, {"orders": orders})

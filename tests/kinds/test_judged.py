@@ -12,9 +12,7 @@ from benchmarks import tax
 from holdfast import Options, Profile, flow, sample
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds import registry
-from holdfast.kinds.denial_constraints.rank import that_matter
 from holdfast.kinds.denial_constraints.show import sentence
-from holdfast.kinds.functional_dependencies.rank import WORTHWHILE
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
@@ -46,8 +44,9 @@ def shown(profile: Profile) -> dict[str, list[str]]:
     of_tables = {
         name: [
             sentence(each.constraint, now.tables[name]) or each.constraint.body
-            for each in that_matter(profile.rank(name)["denial_constraints"])
-            if isinstance(each.constraint, DenialConstraint)
+            for each in profile.rank(name)["denial_constraints"]
+            if registry.REGISTRY["dcs"].matters(each)
+            and isinstance(each.constraint, DenialConstraint)
         ]
         for name in now.tables
     }
@@ -76,7 +75,7 @@ def test_dependencies_of_the_shop(tmp_path: Path) -> None:
         name: [
             each.constraint.body
             for each in profile.rank(name)["functional_dependencies"]
-            if each.stands_alone and not each.near and each.score >= WORTHWHILE
+            if not each.near and registry.REGISTRY["fds"].matters(each)
         ]
         for name in profile.snapshot().tables
     }

@@ -61,7 +61,12 @@ def test_a_batch_tells_of_it(shop: Path, run: Run, tmp_path: Path) -> None:
     assert told["broken"] == [{"column": "land", "witness": []}]
     assert "1 constant column lost\n    land constant\n" in run("diff", shop, 1, 2).out
     differs = json.loads(run("diff", shop, 1, 2, "--format", "json").out)["tables"]["orders"]
-    assert differs["changes"]["constant_columns"] == {"gained": [], "lost": [{"column": "land"}]}
+    assert differs["changes"]["constant_columns"] == {
+        "gained": [],
+        "lost": [{"column": "land"}],
+        "first": {"gained": 0, "lost": 1},
+        "by_chance": {"gained": 0, "lost": 0},
+    }
     assert "land constant" in run("show", shop, "constant-columns", "--at", 1).out
     assert "no constant column\n" in run("show", shop, "constant-columns").out
 

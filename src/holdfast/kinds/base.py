@@ -272,6 +272,14 @@ class Kind(ABC):
 
         return Ranked(constraint, 0.0)
 
+    def weigh(self, constraints: Sequence[Any], snapshot: Snapshot, table: str) -> list[Ranked]:
+        """How much some would matter, one by one, that hold in other rows than a version's."""
+        return [self.judged(each, snapshot, table) for each in constraints]
+
+    def matters(self, each: Ranked) -> bool:
+        """Whether one is told first, where it holds, came or went; the others are counted."""
+        return each.stands_alone
+
     def score(self, constraint: Any, snapshot: Snapshot, table: str) -> float:
         """The score of one that does not hold."""
         return self.judged(constraint, snapshot, table).score

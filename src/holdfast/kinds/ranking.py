@@ -19,6 +19,7 @@ from holdfast.model.records import JsonObject
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
+    from holdfast.kinds.base import Kind
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.store import Store
 
@@ -87,6 +88,31 @@ def ranked(
         best = grain(snapshot.tables[name], of_table, near)
         rankings[name] = TableRanking(best, of_table, near)
     return rankings
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Constraints of one kind, those that matter first."""
+
+    constraints: tuple[Constraint, ...]
+    first: int  # so many of the first matter
+    by_chance: int  # so many of the others hold by chance, as far as that is known
+
+
+def weighed(
+    kind: Kind, some: Sequence[Constraint], snapshot: Snapshot, table: str, *, hold: bool = True
+) -> Weighed:
+    """Constraints of a table in the order in which they matter: as a version ranks them, where they
+    ``hold`` in it, or else as far as its rows tell of them."""
+    known = {each.constraint: each for each in kind.rank(snapshot, table)} if hold and some else {}
+    others = [each for each in some if each not in known]
+    known.update(zip(others, kind.weigh(others, snapshot, table), strict=True))
+    ranked = in_order(_with(known[each], None) for each in some)
+    return Weighed(
+        tuple(each.constraint for each in ranked),
+        sum(map(kind.matters, ranked)),
+        sum(each.by_chance for each in ranked),
+    )
 
 
 def _near(snapshot: Snapshot, table: str) -> dict[str, list[Ranked]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import Constraint
 from holdfast.model.near import NearChange
-from holdfast.model.records import Serializable
+from holdfast.model.records import ADDED, Serializable
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,16 @@ class Entry(Serializable):
 
 @dataclass(frozen=True)
 class KindDiff(Serializable):
-    """What one version of a table has of a kind, and another one has not."""
+    """What one version of a table has of a kind, and another one has not, in the order in which it
+    matters."""
 
     gained: tuple[Constraint, ...] = ()
     lost: tuple[Constraint, ...] = ()
+    first: dict[str, int] = field(default_factory=dict, metadata=ADDED)
+    """How many of the first that were ``gained``, and ``lost``, matter; all, if that is not
+    known."""
+    by_chance: dict[str, int] = field(default_factory=dict, metadata=ADDED)
+    """How many of the others hold by chance, or did."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
+from holdfast.kinds.ranking import weighed
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import Form
 from holdfast.model.near import NearChange, NearList, near_changes
-from holdfast.model.versions import Entry, TableDiff
+from holdfast.model.versions import Entry, KindDiff, TableDiff
 from holdfast.report.snapshot import Snapshot
 from holdfast.store import Store
 
@@ -36,7 +38,7 @@ def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
     by_table = {}
     for name in new:
         if name in old:
-            diffs = {kind.field: kind.diff(before, after, name) for kind in kinds}
+            diffs = {kind.field: _diff(kind, before, after, name) for kind in kinds}
             by_table[name] = TableDiff(
                 (old[name].rows, new[name].rows),
                 (old[name].duplicates, new[name].duplicates),
@@ -44,6 +46,23 @@ def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
                 _near(old[name].near, new[name].near),
             )
     return by_table
+
+
+def _diff(kind: Kind, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+    """What came and went of a kind: what matters in the version that has it comes first."""
+    diff = kind.diff(before, after, table)
+    if diff is None:
+        return None
+    gained = weighed(kind, diff.gained, after, table)
+    lost = weighed(kind, diff.lost, before, table)
+    if not gained.constraints and not lost.constraints:
+        return diff
+    return KindDiff(
+        gained.constraints,
+        lost.constraints,
+        {"gained": gained.first, "lost": lost.first},
+        {"gained": gained.by_chance, "lost": lost.by_chance},
+    )
 
 
 def _near(before: NearList | None, after: NearList | None) -> tuple[NearChange, ...]:

@@ -94,10 +94,12 @@ class Page:
                 printed.append(text, style)
             self.console.print(printed, soft_wrap=True)
 
-    def rest(self, number: int, indent: int = 4) -> None:
+    def rest(self, number: int, indent: int = 4, by_chance: int = 0) -> None:
         """Say how many others there are of a list whose first alone matter."""
         if number > 0:
-            self.line(f"… and {number:,} more (--all shows them)", "dim", indent)
+            of = "" if by_chance == number else f"{by_chance:,} of "
+            chance = f", {of}which may well be chance" if by_chance else ""
+            self.line(f"… and {number:,} more{chance} (--all shows them)", "dim", indent)
 
     def more(self, total: int, indent: int = 2) -> None:
         """Say how many of a list were left out."""

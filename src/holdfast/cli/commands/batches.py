@@ -55,7 +55,13 @@ def apply(
         outcome = batch.outcome(changes)
         printing.result(
             outcome.to_dict,
-            lambda page: terminal.changes(page, outcome, verbose=printing.verbose, path=directory),
+            lambda page: terminal.changes(
+                page,
+                outcome,
+                verbose=printing.verbose,
+                path=directory,
+                snapshot=opened.snapshot(outcome.version),
+            ),
         )
         gating = registry.gating(outcome) if strict else ()
         notices.tell(directory, "apply", outcome, outcome.to_dict, gating)
@@ -91,7 +97,12 @@ def check(
     printing.result(
         form,
         lambda page: terminal.changes(
-            page, outcome, check=True, verbose=printing.verbose, path=directory
+            page,
+            outcome,
+            check=True,
+            verbose=printing.verbose,
+            path=directory,
+            snapshot=opened.snapshot(outcome.version),
         ),
     )
     notices.tell(directory, "check", outcome, form, registry.gating(outcome, gates))

@@ -92,6 +92,20 @@ class ColumnRules(Kind):
 
         return ranked(snapshot, table)
 
+    def weigh(
+        self, constraints: Sequence[FoundRule], snapshot: Snapshot, table: str
+    ) -> list[Ranked]:
+        """By what they say of their column."""
+        from holdfast.kinds.columns.rank import weighed
+
+        return weighed(constraints, snapshot, table)
+
+    def matters(self, each: Ranked) -> bool:
+        """Those that somebody would declare."""
+        from holdfast.kinds.columns.rank import WORTHWHILE
+
+        return each.score >= WORTHWHILE
+
     def overview(
         self,
         page: Page,
@@ -100,11 +114,9 @@ class ColumnRules(Kind):
         ranking: Sequence[Ranked],
     ) -> None:
         """The few that somebody would declare; which columns have nulls is said elsewhere."""
-        from holdfast.kinds.columns.rank import WORTHWHILE
-
         part = ColumnRuleList()
         values = [each for each in ranking if type(each.constraint) in self.classes]
-        first = [each for each in values if each.score >= WORTHWHILE][:FEW]
+        first = [*filter(self.matters, values)][:FEW]
         heading = part.heading(len(part.listed(table)))
         page.line(heading + ("; those that matter:" if first else ""), indent=2)
         for each in first:

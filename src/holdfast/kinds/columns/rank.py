@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.kinds.columns.reading import FoundRule
@@ -34,15 +35,20 @@ _MEASURES = ("float", "double", "decimal")
 
 def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     """The rules of a table's columns, the most telling first."""
+    scored = weighed(snapshot.tables[name].found["columns"], snapshot, name)
+    return sorted(scored, key=lambda each: -each.score)
+
+
+def weighed(rules: Sequence[FoundRule], snapshot: Snapshot, name: str) -> list[Ranked]:
+    """Some rules, each by itself."""
     table = snapshot.tables[name]
     facts = {each.name: each for each in table.facts}
     identifiers = _identifiers(snapshot, table)
     some_null = any(each.nulls for each in table.facts)
-    scored = [
+    return [
         _scored(rule, facts[rule.column], table.rows, rule.column in identifiers, some_null)
-        for rule in table.found["columns"]
+        for rule in rules
     ]
-    return sorted(scored, key=lambda each: -each.score)
 
 
 def _identifiers(snapshot: Snapshot, table: TableSnapshot) -> set[str]:

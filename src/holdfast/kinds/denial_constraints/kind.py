@@ -222,6 +222,20 @@ class DenialConstraints(Kind):
 
         return ranked(snapshot, table)
 
+    def weigh(
+        self, constraints: Sequence[DenialConstraint], snapshot: Snapshot, table: str
+    ) -> list[Ranked]:
+        """By the pairs of rows that could break them."""
+        from holdfast.kinds.denial_constraints.rank import weighed
+
+        return weighed(constraints, snapshot.tables[table])
+
+    def matters(self, each: Ranked) -> bool:
+        """Those that are more than chance, and of a form that says something."""
+        from holdfast.kinds.denial_constraints.rank import WORTHWHILE
+
+        return each.stands_alone and each.score >= WORTHWHILE
+
     def overview(
         self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> None:
@@ -229,10 +243,8 @@ class DenialConstraints(Kind):
         denials: Denials | None = table.found.get(self.name)
         if denials is None:
             return
-        from holdfast.kinds.denial_constraints.rank import that_matter
-
         part = DenialList()
-        first = that_matter(ranking)[:FEW]
+        first = [*filter(self.matters, ranking)][:FEW]
         heading = part.heading(len(denials))
         if ranking:
             heading += "; those that matter:" if first else ", none of which matters"

@@ -3,7 +3,7 @@ order rules and conditional ones and short ones first; and a cover of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.kinds.denial_constraints.implied import covered
@@ -15,7 +15,7 @@ from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.kinds.denial_constraints.reading import Denials
-    from holdfast.report.snapshot import Snapshot
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 MOST = 2_000
 """So many are ranked, the first of those that are shown."""
@@ -52,22 +52,23 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
         return []
     others = denials.besides([form for kind, form in _ELSEWHERE.items() if kind in table.found])
     rules = [each for each in others[:MOST] if not each.error]
-    drawn = known_pairs(denials, table.rows)
-    tested: list[Tested | None] = [None] * len(rules)
-    if drawn and drawn[0].sets.pairs:
-        tested[:] = TryingPairs(denials.space, table.columns, table.rows, drawn).tested(rules)
-    scored = [
-        _scored(each, tries, denials.counts is None, never_both(each, table))
-        for each, tries in zip(rules, tested, strict=True)
-    ]
+    scored = weighed(rules, table)
     scored.sort(key=lambda each: (each.by_chance, -each.score))
     known = denials.of_forms(["key", "fd"])[:KNOWN]
     return behind(table.near_rules, covered(scored, known, table, denials.space))
 
 
-def that_matter(ranking: Iterable[Ranked]) -> list[Ranked]:
-    """Those that are shown first."""
-    return [each for each in ranking if each.stands_alone and each.score >= WORTHWHILE]
+def weighed(rules: Sequence[DenialConstraint], table: TableSnapshot) -> list[Ranked]:
+    """Some rules, each by itself."""
+    denials: Denials = table.found["dcs"]
+    drawn = known_pairs(denials, table.rows)
+    tested: list[Tested | None] = [None] * len(rules)
+    if rules and drawn and drawn[0].sets.pairs:
+        tested[:] = TryingPairs(denials.space, table.columns, table.rows, drawn).tested(rules)
+    return [
+        _scored(each, tries, denials.counts is None, never_both(each, table))
+        for each, tries in zip(rules, tested, strict=True)
+    ]
 
 
 def _scored(

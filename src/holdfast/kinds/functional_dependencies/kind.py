@@ -155,17 +155,28 @@ class FunctionalDependencies(Kind):
 
         return judged(constraint, snapshot.tables[table])
 
+    def weigh(
+        self, constraints: Sequence[FunctionalDependency], snapshot: Snapshot, table: str
+    ) -> list[Ranked]:
+        """By the redundancy that they explain, if chance does not explain them."""
+        from holdfast.kinds.functional_dependencies.rank import weighed
+
+        return weighed(constraints, snapshot.tables[table])
+
+    def matters(self, each: Ranked) -> bool:
+        """Those of the cover that explain redundancy."""
+        from holdfast.kinds.functional_dependencies.rank import WORTHWHILE
+
+        return each.stands_alone and each.score >= WORTHWHILE
+
     def overview(
         self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> None:
         """Those of the cover that explain redundancy."""
-        from holdfast.kinds.functional_dependencies.rank import WORTHWHILE
-
         dependencies = table.functional_dependencies
         if dependencies is None:
             return
-        cover = [each for each in ranking if each.stands_alone]
-        first = [each for each in cover if each.score >= WORTHWHILE][:FEW]
+        first = [*filter(self.matters, ranking)][:FEW]
         part = DependencyList()
         heading = part.heading(len(dependencies))
         if ranking:

@@ -38,13 +38,17 @@ def ranked(table: TableSnapshot) -> list[Ranked]:
     dependencies = table.functional_dependencies
     if dependencies is None:
         return []
-    some = [each for each in dependencies[:MOST] if not each.error]
-    distinct = _of_columns(table)
-    tested = [estimated(each, distinct, table.rows) for each in some]
-    scored = [_scored(*each, table) for each in zip(some, tested, strict=True)]
+    scored = weighed([each for each in dependencies[:MOST] if not each.error], table)
     scored.sort(key=lambda each: (each.by_chance, -each.score))
     keys = () if table.duplicates else table.keys
     return behind(table.near_rules, covered(scored, keys, table.columns))
+
+
+def weighed(some: Sequence[FunctionalDependency], table: TableSnapshot) -> list[Ranked]:
+    """Some dependencies, each by itself."""
+    distinct = _of_columns(table)
+    tested = [estimated(each, distinct, table.rows) for each in some]
+    return [_scored(*each, table) for each in zip(some, tested, strict=True)]
 
 
 def judged(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:

@@ -229,6 +229,10 @@ class InclusionDependencies(Kind):
             Ranked(each, each.score) for each in foreign_keys if each.dependent[0].table == table
         ]
 
+    def matters(self, each: Ranked) -> bool:
+        """What rows belong to."""
+        return each.score >= LIKELY
+
     def overview(
         self,
         page: Page,
@@ -237,7 +241,7 @@ class InclusionDependencies(Kind):
         ranking: Sequence[Ranked],
     ) -> None:
         """What the rows of a table belong to."""
-        likely = [each for each in ranking if each.score >= LIKELY]
+        likely = [*filter(self.matters, ranking)]
         if likely:
             page.line(count(len(likely), "parent"), indent=2)
         for each in likely[:FEW]:

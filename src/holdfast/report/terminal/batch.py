@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from shlex import quote
 
 from holdfast.kinds import registry
+from holdfast.kinds.ranking import weighed
 from holdfast.model.changes import BatchChanges, Changes, KindChanges
 from holdfast.model.expectations import Quarantine
+from holdfast.report.snapshot import Snapshot
 from holdfast.report.terminal.expectation import expectation_changes
 from holdfast.report.terminal.kinds import kind_changes
 from holdfast.report.terminal.near import happened, near_changes
@@ -23,8 +26,10 @@ def changes(
     check: bool = False,
     verbose: bool = False,
     path: str = "DIR",
+    snapshot: Snapshot | None = None,
 ) -> None:
-    """What a batch did, or with ``check`` would do, to the profile at ``path``, table by table."""
+    """What a batch did, or with ``check`` would do, to the profile at ``path``, table by table. A
+    ``snapshot`` of the version that there is now tells which constraints matter."""
     tables = outcome.by_table
     if outcome.applied_before:
         batch, names = plain(outcome.batch_id or ""), plain(", ".join(tables))
@@ -36,7 +41,7 @@ def changes(
     for place, each in enumerate(tables.values()):
         if place:
             page.line()
-        _table_changes(page, each, check=check, verbose=verbose)
+        _table_changes(page, each, snapshot, check=check, verbose=verbose)
     if (check or outcome.refused) and registry.breaks(outcome) and outcome.expectations is None:
         page.line("What holds by chance can stop a good batch: choose the rules that count, with")
         page.line(plain(f"  holdfast expect {quote(path)} --suggest"))
@@ -45,7 +50,9 @@ def changes(
         page.line(f"times: {times}", "dim", 2)
 
 
-def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) -> None:
+def _table_changes(
+    page: Page, outcome: Changes, snapshot: Snapshot | None, *, check: bool, verbose: bool
+) -> None:
     check = check or outcome.refused
     what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
     rows = count(outcome.rows, "row")
@@ -65,8 +72,11 @@ def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) 
             _briefly(page, outcome, check=check)
             return
     _duplicates_changed(page, outcome, check)
+    weigh = None
+    if snapshot is not None:
+        weigh = partial(weighed, snapshot=snapshot, table=outcome.table, hold=not check)
     for kind in registry.named_in(outcome.kinds):
-        kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
+        kind_changes(page, kind, outcome.kinds[kind.field], weigh, check=check, verbose=verbose)
     near_changes(page, outcome.near)
     something = outcome.duplicates or outcome.near
     if not something and not any(each.any for each in outcome.kinds.values()):

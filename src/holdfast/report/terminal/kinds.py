@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from holdfast.kinds.base import Kind
+from holdfast.kinds.ranking import Weighed
 from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import Constraint
 from holdfast.model.versions import KindDiff
 from holdfast.screen.page import Page
 from holdfast.screen.text import count
 
+Weigh = Callable[[Kind, Sequence[Constraint]], Weighed]
+"""Which of some constraints of a table matter."""
+
 _LISTS = ("gained", "broken", "superseded", "unchecked", "errors")
 
 
 def kind_changes(
-    page: Page, kind: Kind, changes: KindChanges, *, check: bool, verbose: bool
+    page: Page,
+    kind: Kind,
+    changes: KindChanges,
+    weigh: Weigh | None = None,
+    *,
+    check: bool,
+    verbose: bool,
 ) -> None:
-    """What happened to one kind of constraint, what broke first."""
+    """What happened to one kind of constraint, what broke first. Of what was gained those are
+    listed that matter, if ``weigh`` says which these are."""
     counts = changes.counts
     by_rows = [each for each in changes.broken if not each.repeated]
     repeated = [each for each in changes.broken if each.repeated]
@@ -52,7 +63,10 @@ def kind_changes(
     if changes.gained:
         verb = "would be gained" if check else "gained"
         heading = f"{count(counts['gained'], *kind.nouns)} {verb}"
-        _listed(page, kind, changes.gained, heading, "green", counts["gained"])
+        if weigh is None:
+            _listed(page, kind, changes.gained, heading, "green", counts["gained"])
+        else:
+            _weighed(page, kind, weigh(kind, changes.gained), heading, "green", counts["gained"])
     if changes.errors:
         page.line(
             f"{count(counts['errors'], 'error')} of approximate {kind.nouns[1]} changed", "", 2
@@ -74,10 +88,26 @@ def kind_diff(page: Page, kind: Kind, diff: KindDiff) -> None:
     """What one version has and the other has not."""
     for verb, style, some in (("lost", "red", diff.lost), ("gained", "green", diff.gained)):
         if some:
-            shortest = sorted(some, key=_length)
-            _listed(
-                page, kind, shortest, f"{count(len(some), *kind.nouns)} {verb}", style, len(some)
-            )
+            number = len(some)
+            told = Weighed(some, diff.first.get(verb, number), diff.by_chance.get(verb, 0))
+            _weighed(page, kind, told, f"{count(number, *kind.nouns)} {verb}", style, number)
+
+
+def _weighed(page: Page, kind: Kind, told: Weighed, heading: str, style: str, total: int) -> None:
+    """Constraints that matter, and how many others there are; on request all."""
+    if page.limit is None or told.first == total:
+        _listed(page, kind, told.constraints, heading, style, total)
+        return
+    first, chance = told.constraints[: min(told.first, page.limit)], told.by_chance
+    if not first:
+        luck = "may well be chance" if chance == total else f"matter{'s' * (total == 1)} little"
+        them = "it" if total == 1 else "them"
+        page.line(f"{heading}, which {luck} (--all shows {them})", "dim", 2)
+        return
+    page.line(f"{heading}; those that matter:", style, 2)
+    for each in first:
+        page.line(kind.body(each), style, 4, wrap_after=kind.wrap_after)
+    page.rest(total - len(first), by_chance=chance)
 
 
 def _listed(
@@ -96,7 +126,3 @@ def _listed(
 
 def _share(error: float | None) -> str:
     return "none" if error is None else f"{error:.3g}"
-
-
-def _length(constraint: Constraint) -> int:
-    return len(getattr(constraint, "columns", getattr(constraint, "lhs", ())))
