@@ -514,16 +514,17 @@ class Profile:
 
     def publish(self, folder: str | os.PathLike[str]) -> int:
         """Write what holds now, how expected rules stand, and what each version changed that is not
-        in the folder yet, as Parquet files; says how many versions these were."""
-        from holdfast.report.published import last_published, publish
+        in the folder yet, as Parquet files, or at ``delta:PATH`` as Delta tables; says how many
+        versions these were."""
+        from holdfast.report.published import publish, target_at
 
-        place = Path(folder)
-        version, last = self._store.head(), last_published(place)
+        target = target_at(os.fspath(folder))
+        version, last = self._store.head(), target.last()
         if version == last:
             return 0
         holding = json.loads(str(self.export("json", everything=True, version=version)))
         new = [each for each in entries(self._store, version - last) if each.version <= version]
-        publish(place, holding, list(self.expectations(version)), new)
+        publish(target, holding, list(self.expectations(version)), new)
         return len(new)
 
     def _published(self, folder: str | os.PathLike[str]) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
@@ -198,7 +199,9 @@ def test_versions_are_published(run: Run, shop: Path, tmp_path: Path) -> None:
     assert (rule["what"], rule["constraint"]) == ("broken", "orders: key(customer, day)")
     keys = [each["constraint"] for each in read("constraints.parquet") if each["kind"] == "keys"]
     assert "orders: key(id)" in keys
-    assert len(read("expectations.parquet")) == 1
+    (stands,) = read("expectations.parquet")
+    assert (stands["rule"], stands["holds"], stands["violations"]) == (rule["constraint"], False, 1)
+    assert (stands["version"], stands["severity"], stands["name"]) == (3, "error", None)
     # What a run was killed over is published by the next one.
     (out / "batches" / names[-1]).unlink()
     assert run(*given).code == 0
@@ -209,6 +212,52 @@ def test_versions_are_published(run: Run, shop: Path, tmp_path: Path) -> None:
     result = run(*given)
     assert result.code == 0
     assert "not published" in result.err
+
+
+def test_versions_are_published_as_delta_tables(run: Run, shop: Path, tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    run("expect", shop, "orders: key(customer, day)")
+    folder = arrive(tmp_path, "a", "insert,5,9,2026-01-03,Eve,new")
+    out = f"delta:{tmp_path / 'out'}"
+    given = ("follow", shop, "--table", "orders", "--from", folder, "--publish", out)
+
+    def read(name: str) -> list[dict[str, Any]]:
+        table = deltalake.DeltaTable(tmp_path / "out" / name)
+        rows: list[dict[str, Any]] = pa.table(table.scan()).to_pylist()
+        return rows
+
+    def versions() -> list[int]:
+        return sorted({row["version"] for row in read("batches")})
+
+    result = run(*given)
+    assert (result.code, result.err) == (0, "")
+    assert versions() == [3]  # the others had no batch
+    (batch,) = read("batches")
+    assert (batch["table"], batch["inserted"], batch["rows"]) == ("orders", 1, 5)
+    changes = read("changes")
+    (rule,) = [each for each in changes if each["kind"] == "expectations"]
+    assert (rule["what"], rule["constraint"]) == ("broken", "orders: key(customer, day)")
+    assert {"orders: key(id)"} <= {each["constraint"] for each in read("constraints")}
+    (stands,) = read("expectations")
+    assert (stands["rule"], stands["holds"], stands["violations"]) == (rule["constraint"], False, 1)
+    # A run that was killed before its last table writes the same rows again.
+    shutil.rmtree(tmp_path / "out" / "batches")
+    assert run(*given).code == 0
+    assert versions() == [3]
+    assert sorted(map(repr, read("changes"))) == sorted(map(repr, changes))
+    # A version without batches is known as published, too.
+    run("expect", shop, "orders: key(id)")
+    assert Profile.open(shop).publish(out) == 1
+    assert Profile.open(shop).publish(out) == 0
+    assert len(read("expectations")) == 2
+    arrive(tmp_path, "b", "delete,5,9,2026-01-03,Eve,new")
+    assert run(*given).code == 0
+    assert versions() == [3, 5]
+    shutil.rmtree(tmp_path / "out" / "changes")
+    (tmp_path / "out" / "changes").write_text("in the way")
+    arrive(tmp_path, "c", "insert,6,9,2026-01-04,Eve,new")
+    result = run(*given)
+    assert (result.code, "not published" in result.err) == (0, True)
 
 
 def test_a_command_gets_each_step(run: Run, shop: Path, tmp_path: Path) -> None:

@@ -133,7 +133,8 @@ def follow(
         bool, flag("--reset-position", "Follow the feed from its beginning, or another one.")
     ] = False,
     publish: Annotated[
-        str | None, flag("--publish", "Write each version there, as Parquet files.", "FOLDER")
+        str | None,
+        flag("--publish", "Write each version there, as Parquet files or Delta.", "FOLDER"),
     ] = None,
     on_change: Annotated[
         str | None, flag("--on-change", "Run this, with the step as JSON as its input.", "COMMAND")
