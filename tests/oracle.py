@@ -13,11 +13,13 @@ from functools import cache
 from itertools import chain, combinations, permutations, product
 from typing import Any
 
+from holdfast.model import identifiers
 from holdfast.model.column_values import Domain, Pattern, ValueRule
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
-from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
+from holdfast.model.likeness import alike
 from holdfast.model.near import NearBounds
 from holdfast.model.whole_tables import RowCount, TableRule
 
@@ -429,6 +431,38 @@ def _tuples(
 ) -> set[tuple[object, ...]]:
     cells = [[row[c] for c in columns] for row in rows]
     return {tuple(map(exact, each)) for each in cells if nulls or None not in each}
+
+
+def references_of_two(
+    tables: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[tuple[object, ...]]]],
+    unary: set[tuple[str, int, str, int]],
+    key_nulls: str = "equal",
+    nulls: bool = False,
+    empty: bool = False,
+) -> set[tuple[str, tuple[int, ...], str, tuple[int, ...]]]:
+    """Inclusions of two columns, each contained by itself, in a key of another table with names
+    that are about alike; tables are names and types of columns, and rows."""
+    found: set[tuple[str, tuple[int, ...], str, tuple[int, ...]]] = set()
+    for two, (names, types, theirs) in tables.items():
+        if duplicates(theirs, key_nulls):
+            continue
+        pairs = [key for key in keys(theirs, len(names), key_nulls) if len(key) == 2]
+        pairs.sort(key=lambda key: (-identifiers.of_set(key, names, types, two), key))
+        for right in pairs[:5]:
+            for one, (own, _, mine) in tables.items():
+                for left in permutations(range(len(own)), 2):
+                    sides = list(zip(left, right, strict=True))
+                    if one == two or not all((one, a, two, b) in unary for a, b in sides):
+                        continue
+                    likeness = [
+                        alike(Attribute(one, own[a]), Attribute(two, names[b])) for a, b in sides
+                    ]
+                    tuples = _tuples(mine, left, nulls)
+                    contained = tuples <= _tuples(theirs, right, nulls) and (tuples or empty)
+                    if contained and sum(likeness) / 2 >= 0.55:
+                        lefts, rights = zip(*sorted(sides), strict=True)
+                        found.add((one, lefts, two, rights))
+    return found
 
 
 # --- columns ------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class Shops:
             if len(each.dependent) == 1
         } == {pair: pytest.approx(share) for pair, share in expected.items() if share}
         assert self.dependencies(1.0) == {pair for pair, share in expected.items() if share == 1}
-        if self.options.max_arity > 1:
+        if (self.options.max_arity or 1) > 1:
             self.assert_wide(tables, {pair for pair, share in expected.items() if share == 1})
         kept = clusters(self.store)
         assert {

@@ -192,7 +192,7 @@ def test_inclusion_dependencies(tmp_path: Path, seed: int) -> None:
 
     def planted() -> NumberRow:
         """Two values that are everywhere, but hardly side by side, or a value beside nothing."""
-        if random.random() < (0.9 if options.max_arity > 1 else 0.2):
+        if random.random() < (0.9 if (options.max_arity or 1) > 1 else 0.2):
             return random.randrange(COMMON), random.randrange(COMMON)
         value = random.randrange(COMMON, COMMON + 4)
         return random.choice(((value, None), (None, value)))

@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from holdfast.flow.commits import publish, said
 from holdfast.flow.near import is_wanted
-from holdfast.flow.profile import discovered, expect_options, with_near_rules, with_values
+from holdfast.flow.profile import (
+    discovered,
+    expect_options,
+    tables_and_keys,
+    with_near_rules,
+    with_values,
+)
 from holdfast.input import type_names
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
@@ -297,4 +303,5 @@ def _values(
     first, end = values.stretches[name]
     renamed = tuple(Attribute(name, column) for column in plan.columns.names)
     attributes = (*values.attributes[:first], *renamed, *values.attributes[end:])
-    return replace(values, attributes=attributes).save(run, values)
+    after = replace(values, attributes=attributes)
+    return after.with_keys(run, *tables_and_keys(run.options, states)).save(run, values)

@@ -14,6 +14,7 @@ import numpy as np
 from holdfast.flow.commits import commit
 from holdfast.flow.near import with_near
 from holdfast.flow.near_kept import NearKept, kept
+from holdfast.flow.profile import tables_and_keys
 from holdfast.input.row_input import Columns, expect_batch, expect_changes
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import Step, TableState
@@ -335,7 +336,8 @@ class _Application:
         values = self.base.values
         if values is not None:
             tables = self.base.tables | {name: state.table for name, state in after.items()}
-            values = values.change(self.run, changes, tables)
+            _, keys = tables_and_keys(self.run.options, after)
+            values = values.change(self.run, changes, tables, keys)
         names = frozenset(after)
         return {
             name: Step(self.before[name], state, self.base.values, values, names - {name})

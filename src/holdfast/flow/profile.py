@@ -28,6 +28,7 @@ from holdfast.table import columns, compaction
 from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
+from holdfast.values.composite import Keys
 from holdfast.values.state import ValueState
 
 T = TypeVar("T")
@@ -103,7 +104,9 @@ def extend(
         if before.inclusion is None:
             held = with_values(run, known)
         else:
-            held = ValueState.load(store, before.inclusion)
+            loaded_values = ValueState.load(store, before.inclusion)
+            held = loaded_values.with_keys(run, *tables_and_keys(options, known))
+            held = held.save(run, loaded_values)
         kept = Commit(
             tables=before.tables,
             expectations=before.expectations,
@@ -164,8 +167,17 @@ def with_values(run: Run, known: Mapping[str, TableState]) -> ValueState | None:
     """The values of all tables, where a kind needs them."""
     if not any(kind.values for kind in registry.named(run.options.kinds)):
         return None
-    values = ValueState.discover(run, {name: each.table for name, each in known.items()})
+    tables, keys = tables_and_keys(run.options, known)
+    values = ValueState.discover(run, tables, keys)
     return values.save(run, None)
+
+
+def tables_and_keys(
+    options: Options, known: Mapping[str, TableState]
+) -> tuple[dict[str, Table], Keys]:
+    """The tables, and their keys of two columns where what refers to these is looked for."""
+    tables = {name: state.table for name, state in known.items()}
+    return tables, {} if options.max_arity else {n: each.keys_of_two for n, each in known.items()}
 
 
 def _read(run: Run, name: str, row_input: RowInput) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from holdfast.evidence import pairs
 from holdfast.evidence.verify import evidence_differences
 from holdfast.flow.near import forms_listed, forms_of
-from holdfast.flow.profile import by_table
+from holdfast.flow.profile import by_table, tables_and_keys
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Commit, Header
@@ -51,7 +51,8 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         differences = by_table(runner, states, verify_table, options)
         if version.inclusion and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            for name, sentence in ValueState.load(store, version.inclusion).compare(run, tables):
+            values = ValueState.load(store, version.inclusion)
+            for name, sentence in values.compare(run, *tables_and_keys(options, states)):
                 differences[name].append(sentence)
         if version.expectations and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)

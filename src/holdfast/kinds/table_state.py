@@ -10,9 +10,12 @@ import numpy as np
 
 from holdfast.evidence import pairs, storage
 from holdfast.evidence.pairs import PairEvidence
+from holdfast.kernels import bitsets
 from holdfast.kernels.cover import MOST, TooMany
 from holdfast.model.commits import Commit, TableRecord
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.errors import InputError
+from holdfast.model.identifiers import of_set
 from holdfast.model.near import NearList
 from holdfast.runtime.run import Run
 from holdfast.store import Store
@@ -21,6 +24,9 @@ from holdfast.table.batch import estimated
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 from holdfast.values.state import ValueState
+
+_REFERRED_TO = 5
+"""So many keys of two columns of a table are looked at as what other tables refer to."""
 
 _NOBODY = np.empty(0, np.int64)
 
@@ -63,6 +69,19 @@ class TableState:
             table, moves = compaction.merge(run, table, np.unique(np.concatenate([_NOBODY, *ids])))
             moved = {name: each.renumbered(moves) for name, each in self.evidence.items()}
             return replace(self, table=table, evidence=moved)
+
+    @property
+    def keys_of_two(self) -> tuple[tuple[int, int], ...]:
+        """Its keys of two columns, as positions: of many those that are most like identifiers, by
+        names and types alone, so that what other rows are there does not matter."""
+        pairs = self.evidence.get(AGREEMENTS)
+        if pairs is None or self.table.duplicates:
+            return ()
+        minimal = pairs.covers.keys.minimal
+        keys = bitsets.to_columns(minimal[bitsets.popcount(minimal) == 2])
+        names, types = self.table.columns.names, self.table.columns.types
+        keys.sort(key=lambda key: (-of_set(key, names, types, self.table.name), key))
+        return tuple((one, two) for one, two in keys[:_REFERRED_TO])
 
     def save(self, run: Run, before: TableState | None) -> TableState:
         """With what changed written to files."""

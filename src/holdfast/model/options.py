@@ -87,8 +87,11 @@ class Options:
     min_coverage: float = _option(
         1.0, "Also list inclusions that hold for this share of the values.", "SHARE"
     )
-    max_arity: int = _option(
-        1, "The most columns on each side of an inclusion dependency.", "N", least=1
+    max_arity: int | None = _option(
+        None,
+        "Look for all inclusions of at most N columns; without it, of two columns into keys.",
+        "N",
+        least=1,
     )
     inclusion_nulls: str = _choice(
         ("ignored", "values"), "Whether nulls must occur in the referenced column, too."
@@ -122,6 +125,11 @@ class Options:
         if self.max_error is not None and self.evidence == "witnessed":
             raise InputError("max_error needs counted pairs of rows, not witnessed ones")
         expect_coverage(self.min_coverage)
+
+    @property
+    def arity(self) -> int:
+        """The most columns on each side of an inclusion dependency."""
+        return 2 if self.max_arity is None else self.max_arity
 
     def to_dict(self) -> JsonObject:
         """The form that a commit stores."""

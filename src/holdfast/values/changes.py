@@ -17,7 +17,7 @@ from holdfast.table.change import TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
 from holdfast.tasks.values import RowValues, ValueColumns
-from holdfast.values import n_ary
+from holdfast.values import composite, n_ary
 from holdfast.values.counting import counted, run_of, values_of
 from holdfast.values.n_ary import Candidate, TupleSearch, Verdicts
 from holdfast.values.shared import Pairs, Wanted
@@ -77,11 +77,12 @@ def with_verdicts(
     batch: n_ary.RowChanges | None = None,
 ) -> ValueState:
     """The state with verdicts on dependencies of several columns, if these are searched: of as many
-    columns as the state is complete for, or fewer if the time ends. A batch can change only those
-    that have one of its tables on a side."""
+    columns as the state is complete for, or fewer if the time ends; by default on those alone that
+    refer to keys. A batch can change only those that have one of its tables on a side."""
     options, batch = run.options, batch or {}
-    if options.max_arity == 1:
-        return state
+    most = state.arity or options.arity
+    if most == 1 or (options.max_arity is None and not any(state.keys.values())):
+        return replace(state, verdicts={}) if state.verdicts else state
     search = TupleSearch(run.bounded(), Lazily(tables, lambda name: TableRows.living(tables[name])))
     wanted = Wanted(1.0, options.empty_columns, options.within_tables)
     unchanged: Verdicts = {}
@@ -94,17 +95,20 @@ def with_verdicts(
         for candidate, verdict in before.verdicts.items():
             concerned = {candidate.table, candidate.other} & set(batch)
             (known if concerned else unchanged)[candidate] = verdict
-    unary = {
-        Candidate(*_column(state, dependent), *_column(state, referenced))
-        for dependent, referenced in zip(
-            pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
-        )
-    }
-    most = state.arity or options.max_arity
-    verdicts, arity = n_ary.all_verdicts(search, unary, known, batch, most)
+    if options.max_arity is None:
+        found = composite.candidates(pairs, state.keys, state.attributes, state.stretches)
+        verdicts, arity = n_ary.verdicts_of_two(search, list(found), known, batch)
+    else:
+        unary = {
+            Candidate(*_column(state, dependent), *_column(state, referenced))
+            for dependent, referenced in zip(
+                pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
+            )
+        }
+        verdicts, arity = n_ary.all_verdicts(search, unary, known, batch, most)
     if arity < most:
         unchanged = {one: unchanged[one] for one in unchanged if len(one.columns) <= arity}
-    ended = arity if arity < options.max_arity else None
+    ended = arity if arity < options.arity else None
     return replace(state, verdicts={**unchanged, **verdicts}, arity=ended)
 
 

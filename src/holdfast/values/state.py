@@ -29,6 +29,7 @@ from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
 from holdfast.values import changes, compaction, storage
 from holdfast.values.clusters import Clusters, unfit
+from holdfast.values.composite import Keys
 from holdfast.values.counting import ranges
 from holdfast.values.n_ary import Candidate, Verdicts
 from holdfast.values.overlaps import Overlaps, Stretch, ValueMoves
@@ -45,29 +46,43 @@ class ValueState:
     clusters: Clusters
     overlaps: Overlaps
     verdicts: Verdicts = field(default_factory=dict)  # on candidates of several columns
+    keys: Keys = field(default_factory=dict)  # that candidates of two columns refer to
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
     arity: int | None = None  # columns up to which verdicts are complete, if a time budget ended
 
     # Operations
 
     @staticmethod
-    def discover(run: Run, tables: Mapping[str, Table]) -> ValueState:
+    def discover(run: Run, tables: Mapping[str, Table], keys: Keys) -> ValueState:
         """The values of all rows of all tables."""
         with run.stage("values"):
-            return _empty(tables)._of_rows(run, tables)
+            return replace(_empty(tables), keys=keys)._of_rows(run, tables)
 
     def change(
-        self, run: Run, row_changes: Sequence[RowChange], tables: Mapping[str, Table]
+        self,
+        run: Run,
+        row_changes: Sequence[RowChange],
+        tables: Mapping[str, Table],
+        keys: Keys,
     ) -> ValueState:
         """The state after a batch: the values of new rows merged, those of deleted rows extracted.
-        ``row_changes`` are of the tables that the batch changes; ``tables`` are all tables after
-        it."""
+        ``row_changes`` and ``keys`` are of the tables that the batch changes; ``tables`` are all
+        tables after it."""
         with run.stage("values"):
             rows = [rows for c in row_changes for rows in (c.arrived, c.departed)]
             batch = {change.after.name: change for change in row_changes}
-            return changes.with_verdicts(
-                run, changes.with_rows(run, self, rows), tables, self, batch
-            )
+            after = changes.with_rows(run, self, rows)
+            if keys:
+                after = replace(after, keys={**self.keys, **keys})
+            return changes.with_verdicts(run, after, tables, self, batch)
+
+    def with_keys(self, run: Run, tables: Mapping[str, Table], keys: Keys) -> ValueState:
+        """The same values, where it is the keys of tables, or the names of columns, that are
+        others."""
+        if run.options.max_arity is not None:
+            return self
+        with run.stage("values"):
+            return changes.with_verdicts(run, replace(self, keys=keys), tables)
 
     def compact(self, run: Run) -> ValueState:
         """The state with runs merged where there are many."""
@@ -96,6 +111,7 @@ class ValueState:
             Clusters(words, record.clusters, store),
             shared.overlaps,
             storage.verdicts(store, record),
+            storage.keys(store, record, shared.attributes),
             record.files,
             record.arity,
         )
@@ -106,9 +122,12 @@ class ValueState:
         runs = self.runs, self.overlaps.runs, self.clusters.runs
         return InclusionRecord(*runs, self.files, self.arity)
 
-    def compare(self, run: Run, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
-        """Where the state differs from the rows: a table, and a sentence about it."""
-        nothing = replace(_without_values(self.attributes, self.families), arity=self.arity)
+    def compare(
+        self, run: Run, tables: Mapping[str, Table], keys: Keys
+    ) -> Iterator[tuple[str, str]]:
+        """Where the state differs from the rows and keys: a table, and a sentence about it."""
+        nothing = _without_values(self.attributes, self.families)
+        nothing = replace(nothing, arity=self.arity, keys=keys)
         fresh = nothing._of_rows(run, tables)
         any_differ = False
         for low, high in self.overlaps.stretches():
@@ -181,6 +200,17 @@ class ValueState:
         """The candidates of several columns that hold."""
         wanted = (HOLDS, EMPTY) if options.empty_columns else (HOLDS,)
         return [one for one, verdict in self.verdicts.items() if verdict.status in wanted]
+
+    def is_dropped(self, candidate: Candidate) -> bool:
+        """Whether a candidate that held is no longer one although its columns are contained by
+        themselves: what it refers to is no key any more."""
+        if candidate in self.verdicts or self.arity or len(candidate.columns) > 2:
+            return False
+        shared, pairs = self.shared, zip(*self.named(candidate).sides, strict=True)
+        return all(shared.common(a, b) == self._distinct(a) > 0 for a, b in pairs)
+
+    def _distinct(self, attribute: Attribute) -> int:
+        return int(self.overlaps.distinct[self.shared.number[attribute]])
 
     def named(self, candidate: Candidate) -> InclusionDependency:
         """A candidate as a constraint."""

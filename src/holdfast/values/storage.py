@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from holdfast.model import thresholds
 from holdfast.model.commits import InclusionRecord, ValueRun
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.store import Lease, Store
 from holdfast.store.codecs import masks_of, stored, write
 from holdfast.store.differences import saved
 from holdfast.values.clusters import Clusters, differences, grouped
 from holdfast.values.compaction import due
+from holdfast.values.composite import Keys
 from holdfast.values.n_ary import Candidate, Verdict, Verdicts
 from holdfast.values.overlaps import (
     Entries,
@@ -46,6 +48,10 @@ def save(store: Store, lease: Lease, state: ValueState, before: ValueState | Non
         files["tuples"] = (write(store, lease, "tuples", _tuples(state.verdicts)),)
     elif not state.verdicts:
         files.pop("tuples", None)
+    if any(state.keys.values()):
+        files["keys"] = saved(store, lease, "keys", _keys(state), files.get("keys", ()))
+    else:
+        files.pop("keys", None)
     clusters = _saved_clusters(store, lease, state.clusters)
     overlaps = _saved_overlaps(store, lease, state.overlaps)
     return replace(state, clusters=clusters, overlaps=overlaps, files=files)
@@ -144,6 +150,33 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
             "rows": pa.array([v.rows for v in verdicts.values()], pa.int64()),
         }
     )
+
+
+def _keys(state: ValueState) -> pa.Table:
+    first = {table: low for table, (low, _) in state.stretches.items()}
+    numbers = [
+        tuple(first[table] + column for column in key)
+        for table in sorted(state.keys, key=first.__getitem__)
+        for key in state.keys[table]
+    ]
+    sides = zip(("one", "two"), zip(*numbers, strict=True), strict=True)
+    return pa.table({name: pa.array(side, pa.int32()) for name, side in sides})
+
+
+def keys(store: Store, record: InclusionRecord, attributes: Sequence[Attribute]) -> Keys:
+    """The keys of two columns that a commit stored."""
+    files = record.files.get("keys")
+    if files is None:
+        return {}
+    first: dict[str, int] = {}
+    for number, attribute in enumerate(attributes):
+        first.setdefault(attribute.table, number)
+    by_table: dict[str, list[tuple[int, int]]] = {}
+    for row in stored(store, files).to_pylist():
+        table = attributes[row["one"]].table
+        key = (row["one"] - first[table], row["two"] - first[table])
+        by_table.setdefault(table, []).append(key)
+    return {table: tuple(of_table) for table, of_table in by_table.items()}
 
 
 def verdicts(store: Store, record: InclusionRecord) -> Verdicts:

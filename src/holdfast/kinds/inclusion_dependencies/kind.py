@@ -102,7 +102,8 @@ class InclusionDependencies(Kind):
         came = after.shared.named(unary[0])
         came += [after.named(each) for each in wide[1] if each not in held]
         went = after.shared.named(unary[1])
-        went += [replace(after.named(each), coverage=None) for each in wide[0] if each not in holds]
+        gone = [each for each in wide[0] if each not in holds and not after.is_dropped(each)]
+        went += [replace(after.named(each), coverage=None) for each in gone]
         mine = step.after.table.name
 
         def reported_here(each: InclusionDependency) -> bool:

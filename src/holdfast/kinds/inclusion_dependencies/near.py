@@ -68,20 +68,24 @@ def was_broken(rule: InclusionDependency, step: Step) -> bool:
     before, after = step.values_before, step.values_after
     if before is None or after is None:
         return False
+    if len(rule.dependent) > 1:
+        return any(before.named(each).sides == rule.sides for each in _went(before, after))
     return _holds(rule, before) and not _holds(rule, after)
 
 
 def _holds(rule: InclusionDependency, values: ValueState) -> bool:
-    if len(rule.dependent) > 1:
-        return any(values.named(each).sides == rule.sides for each in _wide(values))
     (one,), (two,) = rule.sides
     shared = values.shared
     return shared.common(one, two) == int(shared.overlaps.distinct[shared.number[one]])
 
 
-def _wide(values: ValueState) -> set[Candidate]:
-    """Those of several columns that hold."""
-    return {each for each, verdict in values.verdicts.items() if verdict.status == HOLDS}
+def _went(before: ValueState, after: ValueState) -> list[Candidate]:
+    """Those of several columns that held, and are broken."""
+    held, holds = (
+        {each for each, verdict in values.verdicts.items() if verdict.status == HOLDS}
+        for values in (before, after)
+    )
+    return [each for each in held - holds if not after.is_dropped(each)]
 
 
 def broken_elsewhere(step: Step) -> set[str]:
@@ -92,5 +96,5 @@ def broken_elsewhere(step: Step) -> set[str]:
     stretch = after.stretches[step.after.table.name]
     _, lost = after.shared.changes(before.shared, *stretch, Wanted())
     tables = {after.attributes[number].table for number in lost.dependent.tolist()}
-    tables |= {each.table for each in _wide(before) - _wide(after)}
+    tables |= {each.table for each in _went(before, after)}
     return tables - {step.after.table.name} - step.others

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.model.constraints import Key, shortest_first
+from holdfast.model.identifiers import of_name, of_type
 from holdfast.model.inclusion_dependencies import ForeignKey
-from holdfast.model.names import words_of
 from holdfast.model.ranking import Ranked, behind
 from holdfast.screen.text import count
 
@@ -28,25 +28,6 @@ WEIGHTS = {
     "referenced": 0.15,
     "first columns": 0.05,
 }
-
-_IDENTIFIERS = (
-    "id",
-    "ids",
-    "key",
-    "uuid",
-    "guid",
-    "pk",
-    "no",
-    "nr",
-    "num",
-    "number",
-    "code",
-    "sku",
-)
-_ENDINGS = ("key", "number", "uuid", "guid", "code")
-_PROSE = (
-    "comment", "note", "description", "text", "remark", "message", "address", "title", "body",
-)  # fmt: skip
 
 
 def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
@@ -74,8 +55,8 @@ def _references(snapshot: Snapshot, name: str) -> list[ForeignKey]:
 
 def _ranked(key: Key, table: TableSnapshot, references: Sequence[ForeignKey]) -> Ranked:
     place = {column: at for at, column in enumerate(table.columns)}
-    types = [_type(column, table.types[place[column]]) for column in key.columns]
-    names = [_name(column, table.name) for column in key.columns]
+    types = [of_type(column, table.types[place[column]]) for column in key.columns]
+    names = [of_name(column, table.name) for column in key.columns]
     nulls = _nulls(key, table)
     by = sorted({e.dependent[0].table for e in references if _refers(e, key.columns)})
     early = [1 - place[column] / len(table.columns) for column in key.columns]
@@ -112,30 +93,6 @@ def _reasons(key: Key, names: Sequence[float], nulls: int | None, by: Collection
 
 def _refers(reference: ForeignKey, columns: Sequence[str]) -> bool:
     return reference.score >= LIKELY and {e.column for e in reference.referenced} == {*columns}
-
-
-def _type(column: str, type_: str) -> float:
-    """How much a type, and a name that says the same, is that of an identifier."""
-    if any(word in _PROSE for word in words_of(column)):
-        return 0.1
-    if type_ in ("tinyint", "smallint", "int", "bigint"):
-        return 1.0
-    if type_.startswith("decimal"):
-        return 1.0 if type_.endswith(",0)") else 0.1
-    if type_ == "string":
-        return 0.7
-    if type_.startswith(("date", "timestamp")):
-        return 0.3
-    return 0.1
-
-
-def _name(column: str, table: str) -> float:
-    """How much a name is that of an identifier."""
-    words = words_of(column)
-    last = words[-1] if words else ""
-    if last in _IDENTIFIERS or last.endswith(_ENDINGS):
-        return 1.0
-    return 0.7 if last and last.rstrip("s") == table.lower().rstrip("s") else 0.0
 
 
 def _mean(values: Sequence[float]) -> float:
