@@ -31,7 +31,6 @@ from holdfast.model.near import NearBounds
 from holdfast.model.samples import Listing, Sample
 from holdfast.rules import orders, single_rows
 from holdfast.rules.orders import OrderedRows
-from holdfast.rules.tuples import TupleCounts
 from holdfast.table import batch, columns
 from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
@@ -43,6 +42,7 @@ from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks import values as value_tasks
 from holdfast.tasks.view import View
 from holdfast.values import n_ary
+from holdfast.values.tuples import TupleCounts
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]

@@ -29,12 +29,12 @@ from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
 from holdfast.rules.near import Exact, NearSearchResult
 from holdfast.rules.near_kept import NearState, affordable
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
 from holdfast.table.state import Table
 from holdfast.values.state import ValueState
+from holdfast.values.tuples import TupleCounts
 
 WATCHED = 20
 """So many rules that hold are watched in a table: where a few rows break one, it nearly holds."""

@@ -18,10 +18,10 @@ from holdfast.model.near import NearList, near_changes
 from holdfast.report.snapshot import snapshot
 from holdfast.rules.form import RuleForm
 from holdfast.rules.near_kept import NearState, also_counted, counted
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
+from holdfast.values.tuples import TupleCounts
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from holdfast.model.progress import Progress
 from holdfast.model.versions import Verification
 from holdfast.rules.expectations import Expected
 from holdfast.rules.near_kept import NearState
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.result import error_of
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
@@ -29,6 +28,7 @@ from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import check as check_tasks
 from holdfast.values.state import ValueState
+from holdfast.values.tuples import TupleCounts
 
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:

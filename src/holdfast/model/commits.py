@@ -224,12 +224,14 @@ class InclusionRecord:
     files: dict[str, tuple[str, ...]]  # of the columns, and of what follows, by role
     arity: int | None = field(default=None, metadata=ADDED)
     """Columns up to which dependencies are complete, where a time budget ended; None: all."""
+    tuples: TuplesRecord | None = field(default=None, metadata=ADDED)  # of two columns and keys
 
     @property
     def data_files(self) -> list[str]:
         """Every file of the values."""
         runs = (*self.runs, *self.overlaps, *self.clusters)
-        return [*_all(self.files), *(file for run in runs for file in run.files)]
+        tuples = self.tuples.data_files if self.tuples else []
+        return [*_all(self.files), *(file for run in runs for file in run.files), *tuples]
 
 
 @dataclass(frozen=True)

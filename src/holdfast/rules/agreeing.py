@@ -20,10 +20,20 @@ from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
 from holdfast.model.near import NearRule, strength
 from holdfast.model.options import Options
+from holdfast.model.tuples import TupleSide
 from holdfast.rules import near
-from holdfast.rules.form import Clashes, RuleForm, TupleSide, in_order
+from holdfast.rules.form import Clashes, RuleForm, in_order
 from holdfast.rules.question import GROUP_ROWS, Question
-from holdfast.rules.tuples import (
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call, run_all
+from holdfast.table.change import TableRows
+from holdfast.table.exchange import exchanged
+from holdfast.table.placement import parts, shares
+from holdfast.table.state import Table
+from holdfast.tasks import groups as tasks
+from holdfast.tasks import tuples as tuple_tasks
+from holdfast.tasks.groups import ExampleLimits
+from holdfast.values.tuples import (
     NO_CODES,
     SHOWN,
     RowOfCode,
@@ -34,15 +44,6 @@ from holdfast.rules.tuples import (
     rows_with,
     tuples_of,
 )
-from holdfast.runtime.result import TaskResult
-from holdfast.runtime.runner import Call, run_all
-from holdfast.table.change import TableRows
-from holdfast.table.exchange import exchanged
-from holdfast.table.placement import parts, shares
-from holdfast.table.state import Table
-from holdfast.tasks import groups as tasks
-from holdfast.tasks import tuples as tuple_tasks
-from holdfast.tasks.groups import ExampleLimits
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.near import NearRule
-from holdfast.rules.form import Clashes, RuleForm, TupleSide
+from holdfast.model.tuples import Reference, TupleSide
+from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import GROUP_ROWS, Question
-from holdfast.rules.tuples import NO_CODES, SHOWN, TupleCounts, involved, rows_with, tuples_of
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
@@ -29,29 +29,17 @@ from holdfast.tasks import values
 from holdfast.tasks.groups import ExampleLimits
 from holdfast.tasks.values import RowValues
 from holdfast.values.counting import columns_of, ranges, values_of
+from holdfast.values.tuples import NO_CODES, SHOWN, TupleCounts, involved, rows_with, tuples_of
 
 
 @dataclass(frozen=True)
-class ContainedTuples(RuleForm):
+class ContainedTuples(Reference, RuleForm):
     """Tuples of the left side that the right side lacks."""
-
-    left: TupleSide
-    right: TupleSide
 
     @property
     def table(self) -> str:  # type: ignore[override]  # a field of the other forms
         """That of the left side."""
         return self.left.table
-
-    @property
-    def sides(self) -> tuple[TupleSide, TupleSide]:
-        """What is counted."""
-        return self.left, self.right
-
-    @property
-    def references(self) -> tuple[tuple[TupleSide, TupleSide], ...]:
-        """How much of the left side the right side has."""
-        return (self.sides,)
 
     def tally(
         self,

@@ -9,11 +9,11 @@ from holdfast.model.commits import Commit
 from holdfast.model.expectations import Expectation, Group, Standing
 from holdfast.rules.form import RuleForm
 from holdfast.rules.question import Question
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 from holdfast.tasks.segments import Segment
+from holdfast.values.tuples import TupleCounts
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from holdfast.input.row_input import Columns
 from holdfast.model.commits import unknown_table
+from holdfast.model.tuples import TupleSide
 
 if TYPE_CHECKING:
     from holdfast.kernels.arrays import I64
@@ -24,34 +24,17 @@ if TYPE_CHECKING:
     from holdfast.model.explanation import Violations
     from holdfast.model.near import NearRule
     from holdfast.rules.question import Question
-    from holdfast.rules.tuples import TupleCounts
     from holdfast.runtime.run import Run
     from holdfast.table.change import RowChange, TableRows
     from holdfast.table.state import Table
     from holdfast.tasks.groups import ExampleLimits
+    from holdfast.values.tuples import TupleCounts
 
 _ENTRY_BYTES = 28
 """What a counted tuple takes in its file."""
 
 Tables = Mapping[str, Columns]
 """The columns of all tables, by name."""
-
-
-@dataclass(frozen=True)
-class TupleSide:
-    """Columns of a table whose tuples are counted."""
-
-    table: str
-    columns: tuple[str, ...]
-    nulls: bool  # whether a null is a value; else a tuple with one is left out
-    of: str | None = None  # the rule whose left side it is, of an inclusion
-    grouped: bool = False  # whether removal and strength follow from its counts
-    rhs: str | None = None  # a column whose values are counted within groups that agree on the rest
-
-    @property
-    def lhs(self) -> TupleSide | None:
-        """The side that it is within; None: it stands alone."""
-        return None if self.rhs is None else replace(self, rhs=None)
 
 
 def _tuples(side: TupleSide, table: Table, near: NearRule) -> int:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 
-from holdfast.rules.form import TupleSide
+from holdfast.model.tuples import TupleSide
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call

@@ -16,12 +16,12 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.near import NearBounds, NearList, NearRule
 from holdfast.model.options import Options
 from holdfast.rules.form import RuleForm
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.sealed import seal_of
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
+from holdfast.values.tuples import TupleCounts
 
 _SMALL = 4 << 20
 """What is kept of near rules may take so many bytes, however small the table is."""

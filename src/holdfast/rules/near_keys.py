@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from holdfast.model.near import NearRule
+from holdfast.model.tuples import TupleSide
 from holdfast.rules import near
 from holdfast.rules.agreeing import AgreeingTuples
-from holdfast.rules.form import TupleSide
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table import indexing
@@ -19,6 +18,7 @@ from holdfast.table.change import RowChange
 from holdfast.table.placement import ranges
 from holdfast.table.state import Table
 from holdfast.tasks import key_groups as tasks
+from holdfast.values.tuples import TupleCounts
 
 _INDEX_BYTES = 12
 """What a row takes in an index."""

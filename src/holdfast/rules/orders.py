@@ -22,13 +22,13 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.near import NearBounds, NearRule
 from holdfast.rules.near_estimate import UNLIKELY, at_most, truly
 from holdfast.rules.pairs import RowPairs
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 from holdfast.tasks import orders as tasks
 from holdfast.tasks.orders import ColumnsInOrder
+from holdfast.values.tuples import TupleCounts
 
 MOST_ROWS = 1 << 25
 """Rows of a table up to which order rules that nearly hold are looked for: a task has some columns

@@ -24,7 +24,6 @@ from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.model.limits import Time
 from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import Question
-from holdfast.rules.tuples import SHOWN, TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
@@ -32,6 +31,7 @@ from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import row_pairs as tasks
 from holdfast.tasks.groups import ExampleLimits
+from holdfast.values.tuples import SHOWN, TupleCounts
 
 _MOST = 60.0
 """Seconds that comparing pairs may take before they are searched for instead."""

@@ -28,7 +28,6 @@ from holdfast.model.lazily import Lazily
 from holdfast.rules.expectations import Expected
 from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import Question
-from holdfast.rules.tuples import tuples_of
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.store.files import sync_directory
@@ -41,6 +40,7 @@ from holdfast.tasks import quarantine as tasks
 from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.segments import Segment
+from holdfast.values.tuples import tuples_of
 
 _NOBODY = np.empty(0, np.int64)
 

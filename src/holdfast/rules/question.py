@@ -16,7 +16,6 @@ from holdfast.model.comparisons import Space
 from holdfast.model.constraints import Row
 from holdfast.model.expectations import Group
 from holdfast.model.explanation import Example
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.table.change import TableRows
@@ -26,6 +25,7 @@ from holdfast.tasks.groups import ExampleLimits
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.shown import rows_as_text
 from holdfast.values.state import ValueState
+from holdfast.values.tuples import TupleCounts
 
 GROUP_ROWS = 10
 """Rows of a group that are shown; their number is given beside."""

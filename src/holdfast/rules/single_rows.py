@@ -14,7 +14,6 @@ from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.model.near import NearRule
 from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import GROUP_ROWS, Question
-from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
@@ -23,6 +22,7 @@ from holdfast.table.state import Table
 from holdfast.tasks import single_rows as tasks
 from holdfast.tasks.groups import ExampleLimits
 from holdfast.tasks.single_rows import RowRule
+from holdfast.values.tuples import TupleCounts
 
 
 @dataclass(frozen=True)

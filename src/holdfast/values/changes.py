@@ -81,8 +81,10 @@ def with_verdicts(
     refer to keys. A batch can change only those that have one of its tables on a side."""
     options, batch = run.options, batch or {}
     most = state.arity or options.arity
-    if most == 1 or (options.max_arity is None and not any(state.keys.values())):
+    if most == 1:
         return replace(state, verdicts={}) if state.verdicts else state
+    if options.max_arity is None:
+        return composite.with_references(run, state, tables, before, batch)
     search = TupleSearch(run.bounded(), Lazily(tables, lambda name: TableRows.living(tables[name])))
     wanted = Wanted(1.0, options.empty_columns, options.within_tables)
     unchanged: Verdicts = {}
@@ -95,20 +97,16 @@ def with_verdicts(
         for candidate, verdict in before.verdicts.items():
             concerned = {candidate.table, candidate.other} & set(batch)
             (known if concerned else unchanged)[candidate] = verdict
-    if options.max_arity is None:
-        found = composite.candidates(pairs, state.keys, state.attributes, state.stretches)
-        verdicts, arity = n_ary.verdicts_of_two(search, list(found), known, batch)
-    else:
-        unary = {
-            Candidate(*_column(state, dependent), *_column(state, referenced))
-            for dependent, referenced in zip(
-                pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
-            )
-        }
-        verdicts, arity = n_ary.all_verdicts(search, unary, known, batch, most)
+    unary = {
+        Candidate(*_column(state, dependent), *_column(state, referenced))
+        for dependent, referenced in zip(
+            pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
+        )
+    }
+    verdicts, arity = n_ary.all_verdicts(search, unary, known, batch, most)
     if arity < most:
         unchanged = {one: unchanged[one] for one in unchanged if len(one.columns) <= arity}
-    ended = arity if arity < options.arity else None
+    ended = arity if arity < options.max_arity else None
     return replace(state, verdicts={**unchanged, **verdicts}, arity=ended)
 
 

@@ -118,34 +118,16 @@ def all_verdicts(
             candidates = list(_candidates(holding, arity, search.run.time))
             if not candidates:
                 break
-            verdicts |= _verdicts(search, candidates, before, batch)
+            search.run.progress("tuples", arity=arity, candidates=len(candidates))
+            known = {one: before[one] for one in candidates if one in before}
+            known = _still_known(search, known, batch)
+            known |= _tested(search, [one for one in candidates if one not in known])
         except OutOfTime:
             return verdicts, arity - 1
+        verdicts |= known
         wanted = {HOLDS, EMPTY} if options.empty_columns else {HOLDS}
         holding = {one for one in candidates if verdicts[one].status in wanted}
     return verdicts, most
-
-
-def verdicts_of_two(
-    search: TupleSearch, candidates: list[Candidate], before: Verdicts, batch: RowChanges
-) -> tuple[Verdicts, int]:
-    """The verdicts on these candidates of two columns, or none where the time of the run ends; and
-    up to how many columns that is complete."""
-    try:
-        return _verdicts(search, candidates, before, batch) if candidates else {}, 2
-    except OutOfTime:
-        return {}, 1
-
-
-def _verdicts(
-    search: TupleSearch, candidates: list[Candidate], before: Verdicts, batch: RowChanges
-) -> Verdicts:
-    """The verdicts on candidates of as many columns each."""
-    arity = len(candidates[0].columns)
-    search.run.progress("tuples", arity=arity, candidates=len(candidates))
-    known = {one: before[one] for one in candidates if one in before}
-    known = _still_known(search, known, batch)
-    return known | _tested(search, [one for one in candidates if one not in known])
 
 
 def _candidates(holding: set[Candidate], arity: int, time: Time) -> Iterator[Candidate]:

@@ -34,6 +34,7 @@ from holdfast.values.counting import ranges
 from holdfast.values.n_ary import Candidate, Verdicts
 from holdfast.values.overlaps import Overlaps, Stretch, ValueMoves
 from holdfast.values.shared import Shared, shared_values
+from holdfast.values.tuples import TupleCounts
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class ValueState:
     overlaps: Overlaps
     verdicts: Verdicts = field(default_factory=dict)  # on candidates of several columns
     keys: Keys = field(default_factory=dict)  # that candidates of two columns refer to
+    counts: TupleCounts = TupleCounts()  # noqa: RUF009  # of these candidates; a frozen value
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
     arity: int | None = None  # columns up to which verdicts are complete, if a time budget ended
 
@@ -82,18 +84,19 @@ class ValueState:
         if run.options.max_arity is not None:
             return self
         with run.stage("values"):
-            return changes.with_verdicts(run, replace(self, keys=keys), tables)
+            fresh = replace(self, keys=keys, verdicts={}, counts=TupleCounts())
+            return changes.with_verdicts(run, fresh, tables)
 
     def compact(self, run: Run) -> ValueState:
         """The state with runs merged where there are many."""
-        if not compaction.due(self.runs):
+        if not (compaction.due(self.runs) or compaction.due(self.counts.record.runs)):
             return self
         with run.stage("merge"):
             frequencies = not run.options.insert_only
             runs = compaction.merged_runs(
                 run.runner, self.runs, run.destination, frequencies, run.progress
             )
-            return replace(self, runs=runs)
+            return replace(self, runs=runs, counts=self.counts.compact(run))
 
     def save(self, run: Run, before: ValueState | None) -> ValueState:
         """The state with its changes written to files."""
@@ -112,6 +115,7 @@ class ValueState:
             shared.overlaps,
             storage.verdicts(store, record),
             storage.keys(store, record, shared.attributes),
+            TupleCounts.of(record.tuples),
             record.files,
             record.arity,
         )
@@ -120,7 +124,7 @@ class ValueState:
     def record(self) -> InclusionRecord:
         """What a commit stores."""
         runs = self.runs, self.overlaps.runs, self.clusters.runs
-        return InclusionRecord(*runs, self.files, self.arity)
+        return InclusionRecord(*runs, self.files, self.arity, self.counts.stored)
 
     def compare(
         self, run: Run, tables: Mapping[str, Table], keys: Keys
@@ -150,6 +154,8 @@ class ValueState:
         )
         if old_statuses != new_statuses:
             yield table, "the profile's inclusions of several columns are not those of the rows"
+        elif not fresh.counts.inside(self.counts):
+            yield table, "the profile's counts of tuples of two columns are not those of the rows"
         clusters = zip(self.clusters.all(), fresh.clusters.all(), strict=True)
         if not all(np.array_equal(a, b) for a, b in clusters):
             yield table, "the profile's clusters of attributes are not those of the rows"

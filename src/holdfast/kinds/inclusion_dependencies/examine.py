@@ -11,7 +11,8 @@ from holdfast.model.errors import SchemaError
 from holdfast.model.explanation import NEAREST, Nearby
 from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.options import Options
-from holdfast.rules.form import Tables, TupleSide, columns_of
+from holdfast.model.tuples import TupleSide
+from holdfast.rules.form import Tables, columns_of
 from holdfast.rules.version import Version
 from holdfast.store.codecs import stored
 from holdfast.values.shared import shared_values

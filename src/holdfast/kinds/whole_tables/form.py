@@ -20,12 +20,12 @@ from holdfast.model.explanation import Violations
 from holdfast.model.whole_tables import Finding, Newest, RowCount, TableRule
 from holdfast.rules.form import Clashes, RuleForm
 from holdfast.rules.question import Question
-from holdfast.rules.tuples import TupleCounts
 from holdfast.table.change import TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import literals
 from holdfast.tasks.coding import UNITS
 from holdfast.tasks.columns import number_of
+from holdfast.values.tuples import TupleCounts
 
 if TYPE_CHECKING:
     from holdfast.tasks.groups import ExampleLimits

@@ -10,7 +10,7 @@ import numpy as np
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord
 from holdfast.model.errors import StoreError
-from holdfast.rules.form import RuleForm, TupleSide
+from holdfast.model.tuples import Countable, TupleSide
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
@@ -58,6 +58,22 @@ class TupleCounts:
         """What a commit stores; None: nothing is counted."""
         return self.record if self.record.sides else None
 
+    @property
+    def sides(self) -> list[TupleSide]:
+        """The columns whose tuples are counted."""
+        return [_side(record) for record in self.record.sides]
+
+    def inside(self, other: TupleCounts) -> bool:
+        """Whether others count the same of the sides that these have."""
+        pairs = [(self.side(side), other.side(side)) for side in self.sides]
+        names = {one.number: two.number for one, two in pairs}
+        references = {(ref.left, ref.right): ref for ref in other.record.references}
+        return all(replace(one, number=two.number) == two for one, two in pairs) and all(
+            replace(ref, left=pair[0], right=pair[1]) == references.get(pair)
+            for ref in self.record.references
+            for pair in [(names[ref.left], names[ref.right])]
+        )
+
     def side(self, side: TupleSide) -> SideRecord:
         """The counts of a side."""
         return next(record for record in self.record.sides if _is(record, side))
@@ -71,7 +87,7 @@ class TupleCounts:
         pair = self.numbers(sides)
         return next(ref for ref in self.record.references if (ref.left, ref.right) == pair)
 
-    def only(self, forms: Sequence[RuleForm]) -> TupleCounts:
+    def only(self, forms: Sequence[Countable]) -> TupleCounts:
         """With the sides of these rules, new ones without counts; entries of sides that nobody
         asks for any more stay in the runs until no others are left."""
         asked = list(dict.fromkeys(side for form in forms for side in form.sides))
@@ -122,13 +138,15 @@ class TupleCounts:
         )
 
     def declare(
-        self, run: Run, forms: Sequence[RuleForm], tables: Mapping[str, Table]
+        self, run: Run, forms: Sequence[Countable], tables: Mapping[str, Table]
     ) -> TupleCounts:
         """With the sides of these rules, all that are expected: the new ones are counted in all
         rows."""
         return self.only(forms)._counted_but(run, self, tables)
 
-    def also(self, run: Run, forms: Sequence[RuleForm], tables: Mapping[str, Table]) -> TupleCounts:
+    def also(
+        self, run: Run, forms: Sequence[Countable], tables: Mapping[str, Table]
+    ) -> TupleCounts:
         """With the sides of further rules, counted in these tables, which are all that they are
         about."""
         asked = list(dict.fromkeys(side for form in forms for side in form.sides))
@@ -174,7 +192,7 @@ class TupleCounts:
         size = sum(count * len(values.attributes) for count, values in tuples)
         if not size:
             return TupleCounts(record)
-        run.progress("expectations", cells=size)
+        run.progress("tuples", cells=size)
         values = counted(run, [values for _, values in tuples], size)
         references = tuple((ref.left, ref.right) for ref in record.references)
         root, prefix = run.destination.root, run.destination.prefix
