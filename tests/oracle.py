@@ -439,10 +439,12 @@ def references_of_two(
     key_nulls: str = "equal",
     nulls: bool = False,
     empty: bool = False,
+    most: int = 200,
 ) -> set[tuple[str, tuple[int, ...], str, tuple[int, ...]]]:
     """Inclusions of two columns, each contained by itself, in a key of another table with names
-    that are about alike; tables are names and types of columns, and rows."""
-    found: set[tuple[str, tuple[int, ...], str, tuple[int, ...]]] = set()
+    that are about alike; tables are names and types of columns, and rows. Of many candidates those
+    with names most alike."""
+    found = []
     for two, (names, types, theirs) in tables.items():
         if duplicates(theirs, key_nulls):
             continue
@@ -459,10 +461,15 @@ def references_of_two(
                     ]
                     tuples = _tuples(mine, left, nulls)
                     contained = tuples <= _tuples(theirs, right, nulls) and (tuples or empty)
-                    if contained and sum(likeness) / 2 >= 0.55:
+                    if sum(likeness) / 2 >= 0.55:
                         lefts, rights = zip(*sorted(sides), strict=True)
-                        found.add((one, lefts, two, rights))
-    return found
+                        text = InclusionDependency(
+                            tuple(Attribute(one, own[a]) for a in lefts),
+                            tuple(Attribute(two, names[b]) for b in rights),
+                        )
+                        candidate = one, lefts, two, rights
+                        found.append((-sum(likeness) / 2, str(text), candidate, contained))
+    return {candidate for _, _, candidate, contained in sorted(found)[:most] if contained}
 
 
 # --- columns ------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks import values as value_tasks
 from holdfast.tasks.view import View
 from holdfast.values import n_ary
+from holdfast.values.state import ValueState
 from holdfast.values.tuples import TupleCounts
 
 Patch = pytest.MonkeyPatch
@@ -386,6 +387,41 @@ def _recounts(patch: Patch, spoil: Callable[[dict[str, Any]], Any]) -> None:
     patch.setattr(tuple_tasks, "recount", spoiled)
 
 
+def keys_that_broke_are_referred_to(patch: Patch) -> None:
+    """Two columns stay a key for good."""
+    change = ValueState.change
+
+    def kept(state: ValueState, run: Any, rows: Any, tables: Any, keys: Any) -> ValueState:
+        all_keys = {n: {*state.keys.get(n, ()), *of_table} for n, of_table in keys.items()}
+        return change(state, run, rows, tables, {n: tuple(each) for n, each in all_keys.items()})
+
+    patch.setattr(ValueState, "change", kept)
+
+
+def keys_that_come_are_not_referred_to(patch: Patch) -> None:
+    change = ValueState.change
+
+    def known(state: ValueState, run: Any, rows: Any, tables: Any, keys: Any) -> ValueState:
+        fewer = {n: tuple({*state.keys.get(n, ())} & {*keys[n]}) for n in keys}
+        return change(state, run, rows, tables, fewer)
+
+    patch.setattr(ValueState, "change", known)
+
+
+def tuples_of_former_candidates_stay_as_they_were(patch: Patch) -> None:
+    """What is no candidate is not counted on, though it stays."""
+    change = TupleCounts.change
+
+    def without(counts: TupleCounts, run: Any, rows: Any) -> TupleCounts:
+        after = change(counts, run, rows)
+        new = {ref.left: ref for ref in after.record.references}
+        old = [ref for ref in counts.record.references if not ref.distinct]
+        references = tuple(ref if ref in old else new[ref.left] for ref in counts.record.references)
+        return TupleCounts(replace(after.record, references=references))
+
+    patch.setattr(TupleCounts, "change", without)
+
+
 def lists_of_tables_that_refer_to_changed_ones_stay(patch: Patch) -> None:
     patch.setattr(near_kept, "_about", lambda *_given: [])
 
@@ -479,6 +515,13 @@ OF_NEAR: tuple[Bug, ...] = (
     lists_of_tables_that_refer_to_changed_ones_stay,
     what_a_referenced_table_breaks_is_not_watched,
     near_rules_leave_as_soon_as_they_fail,
+)
+OF_REFERENCES: tuple[Bug, ...] = (
+    deleted_rows_still_break_near_rules,
+    values_that_come_again_stay_missing,
+    keys_that_broke_are_referred_to,
+    keys_that_come_are_not_referred_to,
+    tuples_of_former_candidates_stay_as_they_were,
 )
 OF_NEAR_DENIALS: tuple[Bug, ...] = (
     order_rules_are_not_counted_again,

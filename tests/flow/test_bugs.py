@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flow import bugs, test_planted
+from tests.flow import bugs, test_composite, test_planted
 from tests.flow.bugs import Bug
 from tests.rules import test_near_denials, test_near_foreign
 from tests.table import test_samples
@@ -25,6 +25,7 @@ LAWS: dict[Callable[[Path, int], None], tuple[Bug, ...]] = {
     test_planted.test_denial_constraints: bugs.OF_DENIAL_CONSTRAINTS,
     test_planted.test_inclusion_dependencies: bugs.OF_VALUES,
     test_near_foreign.near_rules_of_two_tables: bugs.OF_NEAR,
+    test_composite.references_of_two_tables: bugs.OF_REFERENCES,
     test_near_denials.near_denials: bugs.OF_NEAR_DENIALS,
     test_samples.what_proves_goes_first: bugs.OF_SAMPLES,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from holdfast.input.row_input import RowInput
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.values import composite
 from tests import oracle
 from tests.flow.tables import folder, small_limits
 from tests.flow.test_inclusion import Cells, Shops, family
@@ -83,7 +85,9 @@ class NamedShops(Shops):
         ]
         unary = {(one, int(a), two, int(b)) for one, a, two, b in sides}
         known = {name: (self.columns[name], self.types[name], tables[name]) for name in tables}
-        return oracle.references_of_two(known, unary, options.nulls, nulls, options.empty_columns)
+        return oracle.references_of_two(
+            known, unary, options.nulls, nulls, options.empty_columns, composite.MOST
+        )
 
 
 PARTS = [(1, 10), (1, 20), (2, 10)]
@@ -227,6 +231,8 @@ def test_kept_equals_fresh(
                 task_entries=data.draw(st.sampled_from([2, 7])),
                 looked_up_rows=data.draw(st.sampled_from([0, 3, 1 << 17])),
             )
+        patch.setattr(composite, "MOST", data.draw(st.sampled_from([1, 2, 200, 200])))
+        patch.setattr(composite, "_UNUSED", data.draw(st.sampled_from([0, 1, 32])))
         shop = NamedShops(Path(path) / "p", tables, options, tasks, types)
         rows = {name: each for name, (_, each) in tables.items()}
         assert shop.wide() == shop.expected(rows)
@@ -246,3 +252,32 @@ def test_kept_equals_fresh(
             assert len(wide_of(changes.gained)) == len(now - before)
             assert len(wide_of(changes.lost)) <= len(before - now)
         assert flow.verify(shop.runner, shop.store, no_progress).equal
+
+
+def references_of_two_tables(path: Path, seed: int) -> None:
+    """A law on two tables that one of the other refers to, mostly; for planted bugs."""
+    draw = random.Random(seed)
+    columns = {"items": ["item_no", "line_no"], "lines": ["id", "item_no", "line_no"]}
+
+    def some(name: str, most: int) -> Cells:
+        width = len(columns[name])
+        return [tuple(draw.randrange(3) for _ in range(width)) for _ in range(draw.randrange(most))]
+
+    rows = {name: [*dict.fromkeys(some(name, 9))] for name in columns}
+    shop = NamedShops(path / "p", {name: (columns[name], rows[name]) for name in columns})
+    assert shop.wide() == shop.expected(rows)
+    for _ in range(8):
+        name = draw.choice(["items", "lines"])
+        gone = [row for row in rows[name] if draw.random() < 0.3]
+        kept = rows[name].copy()
+        for row in gone:
+            kept.remove(row)
+        come = some(name, 4)
+        shop.apply(name, deletes=gone, inserts=come)
+        rows[name] = kept + come
+        assert shop.wide() == shop.expected(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_references_of_two_tables(tmp_path: Path, seed: int) -> None:
+    references_of_two_tables(tmp_path, seed)

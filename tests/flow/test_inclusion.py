@@ -153,7 +153,7 @@ class Shops:
             if len(each.dependent) == 1
         } == {pair: pytest.approx(share) for pair, share in expected.items() if share}
         assert self.dependencies(1.0) == {pair for pair, share in expected.items() if share == 1}
-        if (self.options.max_arity or 1) > 1:
+        if self.options.max_arity is not None:
             self.assert_wide(tables, {pair for pair, share in expected.items() if share == 1})
         kept = clusters(self.store)
         assert {
@@ -171,7 +171,7 @@ class Shops:
         nulls = self.options.inclusion_nulls == "values"
         assert not nulls or all(tables.values())
         assert self.wide() == oracle.wide_inclusions(
-            rows, unary, self.options.max_arity, nulls, self.options.empty_columns
+            rows, unary, self.options.arity, nulls, self.options.empty_columns
         )
 
 

@@ -10,9 +10,9 @@ from holdfast.model.markup import Written
 from holdfast.model.names import quoted
 from holdfast.model.records import Serializable, form_of_field
 
-HOLDS, REFUTED, EMPTY = range(3)
+HOLDS, REFUTED, EMPTY, UNKNOWN = range(4)
 """What was found of a candidate for an inclusion of several columns; empty: the left side has no
-tuple without a null."""
+tuple without a null. Unknown: there are too many candidates to count all."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ contained.py     tuples that occur elsewhere: inclusion dependencies
 pairs.py         ordered pairs of rows that satisfy all predicates: denial constraints
 orders.py        rows in order: denial constraints that nearly hold
 question.py      the rows that are asked, and rows to be shown
-tuples.py        counted tuples, kept under batches
 expectations.py  the rules that are expected in a version: declared, changed by a batch, verified
 quarantine.py    a batch without the rows that break them
 history.py       when a rule held

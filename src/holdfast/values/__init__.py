@@ -7,6 +7,8 @@ overlaps.py    these numbers as a matrix, read from files piece by piece
 counting.py    counting the values of rows
 changes.py     how the rows of a batch change clusters and dependencies of several columns
 n_ary.py       dependencies of several columns: candidates, and what is known about them
+composite.py   foreign keys of two columns, into keys of other tables
+tuples.py      counted tuples of several columns, kept under batches
 compaction.py  merging runs
 storage.py     the files
 """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, REFUTED, Attribute
+from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, REFUTED, UNKNOWN, Attribute
 from holdfast.model.likeness import alike
 from holdfast.model.limits import OutOfTime
 from holdfast.model.tuples import Reference, TupleSide
@@ -30,6 +30,9 @@ from holdfast.values.tuples import TupleCounts
 
 if TYPE_CHECKING:
     from holdfast.values.state import ValueState
+
+MOST = 200
+"""So many candidates of a profile are counted, those whose names are most alike."""
 
 _UNUSED = 32
 """So many sides stay counted that no candidate has."""
@@ -68,21 +71,22 @@ def candidates(
         inside[table, b].append(a)
         referring[attributes[b].table].add(table)
     for other, tables in referring.items():
-        for table, key in product(tables - {other}, numbers[other]):
+        for table, key in product(sorted(tables - {other}), numbers[other]):
             for pair in product(*(inside.get((table, c), ()) for c in key)):
-                names = zip(pair, key, strict=True)
-                if (
-                    pair[0] == pair[1]
-                    or sum(_alike(attributes[a], attributes[b]) for a, b in names) < 2 * LEAST_ALIKE
-                ):
-                    continue
-                left, right = zip(*sorted(zip(pair, key, strict=True)), strict=True)
-                yield Candidate(
-                    table,
-                    tuple(a - stretches[table][0] for a in left),
-                    other,
-                    tuple(b - stretches[other][0] for b in right),
-                )
+                names = [attributes[a] for a in pair], [attributes[b] for b in key]
+                if pair[0] != pair[1] and _likeness(*names) >= LEAST_ALIKE:
+                    left, right = zip(*sorted(zip(pair, key, strict=True)), strict=True)
+                    yield Candidate(
+                        table,
+                        tuple(a - stretches[table][0] for a in left),
+                        other,
+                        tuple(b - stretches[other][0] for b in right),
+                    )
+
+
+def _likeness(left: Sequence[Attribute], right: Sequence[Attribute]) -> float:
+    """How alike the names are, on average."""
+    return sum(map(_alike, left, right)) / len(left)
 
 
 def with_references(
@@ -110,25 +114,43 @@ def with_references(
             for candidate, verdict in before.verdicts.items()
             if not changed & {candidate.table, candidate.other}
         }
-    found = candidates(pairs, state.keys, state.attributes, state.stretches)
-    references = {each: _reference(run, state, each) for each in found}
+    found = [*candidates(pairs, state.keys, state.attributes, state.stretches)]
+    chosen = _chosen([*verdicts, *found], state)
+    references = {
+        each: _reference(run, state, each)
+        for each in (*found, *verdicts)
+        if each in chosen and (each not in verdicts or verdicts[each].status == UNKNOWN)
+    }
     rows = [rows for change in batch.values() for rows in (change.arrived, change.departed)]
     counts = state.counts.change(run, rows)
-    known = counts.sides
+    known = {*counts.sides}
     new = [each for each in references.values() if each.left not in known]
     named = {side.table: tables[side.table] for each in new for side in each.sides}
     try:
         counts = counts.also(run.bounded(), new, named)
     except OutOfTime:
         return replace(state, verdicts={}, counts=TupleCounts(), arity=1)
+    verdicts |= {each: Verdict(UNKNOWN) for each in (*found, *verdicts) if each not in chosen}
     for candidate, each in references.items():
         values, contained = counts.side(each.left).distinct, counts.reference(each.sides).distinct
         status = EMPTY if not values else HOLDS if contained == values else REFUTED
         verdicts[candidate] = Verdict(status)
-    needed = [_reference(run, state, each) for each in verdicts]
+    needed = [_reference(run, state, each) for each in chosen]
     if len(counts.sides) > _UNUSED + len({side for each in needed for side in each.sides}):
         counts = counts.only(needed)
     return replace(state, verdicts=verdicts, counts=counts)
+
+
+def _chosen(of: Sequence[Candidate], state: ValueState) -> set[Candidate]:
+    """The candidates that are counted."""
+    if len(of) <= MOST:
+        return {*of}
+
+    def order(one: Candidate) -> tuple[float, str]:
+        rule = state.named(one)
+        return -_likeness(*rule.sides), str(rule)
+
+    return {*sorted(of, key=order)[:MOST]}
 
 
 def _reference(run: Run, state: ValueState, candidate: Candidate) -> Reference:

@@ -19,7 +19,13 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model.commits import InclusionRecord, ValueRun
-from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
+from holdfast.model.inclusion_dependencies import (
+    EMPTY,
+    HOLDS,
+    UNKNOWN,
+    Attribute,
+    InclusionDependency,
+)
 from holdfast.model.options import Options
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
@@ -209,8 +215,10 @@ class ValueState:
 
     def is_dropped(self, candidate: Candidate) -> bool:
         """Whether a candidate that held is no longer one although its columns are contained by
-        themselves: what it refers to is no key any more."""
-        if candidate in self.verdicts or self.arity or len(candidate.columns) > 2:
+        themselves, as what it refers to is no key any more; or one too many to be counted."""
+        if candidate in self.verdicts:
+            return self.verdicts[candidate].status == UNKNOWN
+        if self.arity or len(candidate.columns) > 2:
             return False
         shared, pairs = self.shared, zip(*self.named(candidate).sides, strict=True)
         return all(shared.common(a, b) == self._distinct(a) > 0 for a, b in pairs)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast.kinds.examine import Examiner
 from holdfast.model.errors import SchemaError
 from holdfast.model.explanation import NEAREST, Nearby
-from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
+from holdfast.model.inclusion_dependencies import (
+    EMPTY,
+    HOLDS,
+    UNKNOWN,
+    Attribute,
+    InclusionDependency,
+)
 from holdfast.model.options import Options
 from holdfast.model.tuples import TupleSide
 from holdfast.rules.form import Tables, columns_of
@@ -135,7 +141,8 @@ class InclusionExaminer(Examiner[InclusionDependency]):
         }
         for row in stored(version.store, record.files["tuples"]).to_pylist():
             if all(row[name] == value for name, value in wanted.items()):
-                return row["status"] in (HOLDS, EMPTY)
+                status = row["status"]
+                return None if status == UNKNOWN else status in (HOLDS, EMPTY)
         return None
 
 
