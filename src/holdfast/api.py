@@ -633,7 +633,7 @@ class Profile:
             concealment.opened(version.secret, secret, self.path)
         checked = checked_batch(batch, version, batch_id)
 
-        def inputs_of(table: str) -> dict[str, Any]:
+        def inputs_of(table: str) -> dict[str, RowInput]:
             stored = version.table(table).source
             return {
                 kind: self._row_input(rows, label_of(kind, table, batch), stored)

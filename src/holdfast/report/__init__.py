@@ -13,6 +13,7 @@ serve.py     the same page from a small web server
 notebook.py  what a notebook shows of a profile
 written.py   files of results, such as long lists
 published.py versions as Parquet files, for dashboards
+published_delta.py  the same as Delta tables
 """
 
 from __future__ import annotations
