@@ -47,6 +47,44 @@ def test_check_is_about_what_is_expected(shop: Path, run: Run, tmp_path: Path, t
     assert [row["id"] for row in rule["groups"][0]["rows"]] == [2, 2]
 
 
+def test_rules_of_whole_tables(in_process: None, run: Run, tmp_path: Path) -> None:
+    """They gate batches, go through a file, and no quarantine helps where they would break."""
+    rows = write(tmp_path, "t", "id,sent\n1,2001-02-03\n2,9999-12-31\n")
+    newest = write(tmp_path, "newest", "id,sent\n2,9999-12-31\n")
+    shop, quarantine, rules = tmp_path / "p", tmp_path / "q", tmp_path / "rules.yml"
+    assert run("profile", rows, "--into", shop, "--kinds", "keys").code == 0
+    told = run("expect", shop, "t: rows > 1", "t: newest(sent) within 48 hours")
+    assert told.out == (
+        "expected, and holds: t: rows >= 2\nexpected, and holds: t: newest(sent) within 2 days\n"
+    )
+    assert run("expectations", shop, "--output", rules).code == 0
+    assert run("expect", shop, "--from", rules).code == 0
+    batch = (shop, "--table", "t", "--deletes", newest)
+    checked = run("check", *batch)
+    assert checked.code == 1
+    assert "    t: rows >= 2\n      1 row, 1 too few\n" in checked.out
+    assert "the newest sent is 2001-02-03, more than 2 days before 20" in checked.out.replace(
+        "\n      ", " "
+    )
+    for how in (["--strict"], ["--quarantine", quarantine]):
+        refused = run("apply", *batch, *how)
+        assert refused.code == 1
+        assert "Nothing was applied" in refused.out
+        assert "t: rows >= 2: no row breaks this by itself" in refused.out
+        assert not quarantine.exists() or not [*quarantine.iterdir()]
+    form = json.loads(run("apply", *batch, "--format", "json").out)
+    few, old = form["expectations"]
+    assert few["found"] == {"rows": 1, "newest": None, "moment": None, "wrong": 1}
+    assert (old["found"]["newest"], old["found"]["wrong"]) == ("2001-02-03", 1)
+    told = run("explain", shop, "t: newest(sent) within 2 days")
+    assert "before that it held in version 1 to 2" in told.out
+    masked = run("explain", shop, "t: newest(sent) within 2 days", "--mask").out
+    assert "the newest sent is value 1" in masked
+    assert "2001" not in masked
+    left = run("export", shop, "--to", "sql", "--all").out
+    assert "rows >= 2" not in left  # it does not hold
+
+
 def test_what_is_expected_is_not_told_twice(in_process: None, run: Run, tmp_path: Path) -> None:
     """A broken rule that is expected is none of those that broke besides."""
     rows = write(tmp_path, "t", "id,day\n1,1\n2,2\n3,3\n")

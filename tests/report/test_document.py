@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from holdfast.kinds.base import Kind
 from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
+from holdfast.model.expectations import Expectation
 from holdfast.model.progress import no_progress
 from holdfast.model.versions import Entry
 from holdfast.report.page import is_report, page, policy
@@ -108,6 +110,21 @@ def test_what_is_expected_stands_there_with_its_state(expecting: Profile) -> Non
     ]  # fmt: skip
     # Those of an earlier version are those that were expected then.
     assert expecting.document(version=1)["expectations"] == []
+
+
+def test_the_newest_value_is_not_told_where_values_are_not(tmp_path: Path) -> None:
+    days = pa.table({"day": pa.array([date(2001, 2, 3), date(1999, 1, 1)])})
+    profile = profiled(tmp_path / "p", {"t": days}, kinds=("keys",))
+    rules = [Expectation(f"t: {rule}") for rule in ("newest(day) within 90 weeks", "rows >= 3")]
+    flow.expect(InProcess(), Store.open(profile.path), rules, no_progress)
+    applied(profile, "t", "again", inserts=days.slice(1))
+    with_values, without = (profile.document(values=values) for values in (True, False))
+    assert "newest day is 2001-02-03, more than 90 weeks before" in json.dumps(with_values)
+    assert "newest day is value 1, more than 90 weeks before" in json.dumps(without)
+    assert "2001" not in json.dumps(without)
+    newest, rows = (each["violated_by"] for each in profile.document()["expectations"])
+    assert newest.startswith("the newest day is")
+    assert rows is None
 
 
 def test_a_batch_has_what_became_of_expected_rules(gated: Profile) -> None:
