@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from benchmarks import tax
+from benchmarks import tax, tpch
 from holdfast import Options, Profile, flow, sample
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds import registry
@@ -68,18 +70,22 @@ def test_the_shop(tmp_path: Path) -> None:
     }
 
 
-def test_dependencies_of_the_shop(tmp_path: Path) -> None:
-    paths = SHOP.glob("*.csv")
-    profile = profiled(tmp_path, {path.stem: pa.csv.read_csv(path) for path in paths})
-    first = {
+def dependencies(profile: Profile) -> dict[str, list[str]]:
+    """The functional dependencies that are shown of each table."""
+    return {
         name: [
             each.constraint.body
             for each in profile.rank(name)["functional_dependencies"]
             if not each.near and registry.REGISTRY["fds"].matters(each)
         ]
-        for name in profile.snapshot().tables
+        for name in profile.tables
     }
-    assert first == {
+
+
+def test_dependencies_of_the_shop(tmp_path: Path) -> None:
+    paths = SHOP.glob("*.csv")
+    profile = profiled(tmp_path, {path.stem: pa.csv.read_csv(path) for path in paths})
+    assert dependencies(profile) == {
         "customers": ["city -> country"],
         "products": ["name -> category"],
         "orders": [],
@@ -108,3 +114,35 @@ def test_adult(tmp_path: Path) -> None:
         pytest.skip(MISSING)
     profile = profiled(tmp_path, {"adult": pa.csv.read_csv(folder / "adult.csv")}, 3)
     assert shown(profile) == {"adult": ["never both capital_gain above 0 and capital_loss above 0"]}
+
+
+def tpch_tables(*names: str) -> dict[str, Path]:
+    """Tables of TPC-H at scale factor 0.01."""
+    tool = Path(sys.executable).with_name("tpchgen-cli")
+    if not tool.exists() and shutil.which(tool.name) is None:
+        pytest.skip("no tables of TPC-H: tpchgen-cli is missing")
+    return tpch.tables("0.01", names)
+
+
+@pytest.mark.slow
+def test_orders_and_parts_of_tpch(tmp_path: Path) -> None:
+    """No denial constraint of theirs is more than chance."""
+    tables = tpch_tables("orders", "part")
+    kinds = ["keys", "fds", "dcs"]
+    profile = Profile.create(
+        tmp_path / "p", tables, engine="process", kinds=kinds, max_predicates=3
+    )
+    assert shown(profile) == {}
+    assert dependencies(profile) == {
+        "orders": ["{} -> o_shippriority"],
+        "part": ["p_brand -> p_mfgr"],
+    }
+
+
+@pytest.mark.slow
+def test_lines_of_tpch(tmp_path: Path) -> None:
+    tables = tpch_tables("lineitem")
+    profile = Profile.create(tmp_path / "p", tables, engine="process", kinds=["keys", "fds"])
+    assert dependencies(profile) == {
+        "lineitem": ["l_shipdate -> l_linestatus", "l_partkey, l_quantity -> l_extendedprice"]
+    }
