@@ -125,6 +125,7 @@ bench-long: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks.bench_denials long
 	$(call WITH_JAVA,.venv) python -m benchmarks.bench_tables long
 	$(call WITH_JAVA,.venv) python -m benchmarks.bench_scale long
+	$(call WITH_JAVA,.venv) python -m benchmarks.bench_feeds 1 500
 
 bench: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks

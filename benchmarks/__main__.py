@@ -13,7 +13,7 @@ from importlib import import_module
 
 STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
-    "rank", "near", "session", "tables", "scale", "cold",
+    "rank", "near", "session", "tables", "scale", "feeds", "cold",
 )  # fmt: skip
 ASKED = ("gpu", "exchange", "store", "placement")
 """Stages that run only when named: they need what few machines have, or were run for a decision."""
