@@ -15,9 +15,13 @@ from holdfast import flow
 from holdfast.flow.alter import Alteration
 from holdfast.input.row_input import RowInput
 from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.limits import OutOfTime
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.report import forms
+from holdfast.report.snapshot import snapshot
 from holdfast.values import composite
+from holdfast.values.tuples import TupleCounts
 from tests import oracle
 from tests.flow.tables import folder, small_limits
 from tests.flow.test_inclusion import Cells, Shops, family
@@ -281,3 +285,37 @@ def references_of_two_tables(path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_references_of_two_tables(tmp_path: Path, seed: int) -> None:
     references_of_two_tables(tmp_path, seed)
+
+
+def test_one_that_a_few_rows_break_nearly_holds(tmp_path: Path) -> None:
+    parts = [(part, supplier) for part in range(20) for supplier in range(5)]
+    items = [(i, *parts[1 + i % 99]) for i in range(500)]
+    tables: dict[str, tuple[list[str], Cells]] = {
+        "partsupp": (["ps_partkey", "ps_suppkey"], [row for row in parts if row != (0, 0)]),
+        "lineitem": (["id", "l_partkey", "l_suppkey"], items),
+    }
+    shop = NamedShops(tmp_path / "p", tables, Options(kinds=KINDS, near="on"))
+    assert foreign_keys(shop) == [WANTED]
+    shop.apply("lineitem", inserts=[(500, 0, 0)])
+    assert foreign_keys(shop) == []
+    near = {str(each.rule): each for each in snapshot(shop.store).tables["lineitem"].near_rules}
+    assert near[WANTED].removal == 1
+    assert flow.verify(shop.runner, shop.store, no_progress).equal
+
+
+def test_a_time_that_ends_before_tuples_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of two columns is listed then, and the version says so; neither are there later."""
+
+    def ended(*_given: Any) -> Any:
+        raise OutOfTime
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TupleCounts, "also", ended)
+        shop = NamedShops(tmp_path / "p", SHOP, Options(kinds=KINDS, time_budget=1e6))
+    for rows in ([(9, 1, 10)], [(10, 2, 20)]):
+        assert shop.wide() == set()
+        assert forms.show(snapshot(shop.store), ["inds"])["inclusions_complete_up_to"] == 1
+        assert flow.verify(shop.runner, shop.store, no_progress).equal
+        shop.apply("lineitem", inserts=rows)
