@@ -31,7 +31,7 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64
 from holdfast.kernels.bitsets import ONE, ZERO, Masks, lowest
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 STEPS = 20_000_000
 """Evidences that a kernel visits before it returns to Python: a fraction of a second."""
@@ -198,12 +198,12 @@ def _weight(words: Any, weights: Any, shift: Any) -> int:
     return total
 
 
-@kernel
+@allocating
 def _weight_between(words: Any, weights: Any, first: int, end: int, atom: int) -> int:
     return _weight(words[atom >> 6, first:end], weights[first:end], np.uint64(atom & 63))
 
 
-@kernel
+@allocating
 def _sums(evidences: WeightedEvidence, atoms: I64) -> I64:
     out = np.empty(atoms.size, np.int64)
     for i in range(atoms.size):
@@ -213,7 +213,7 @@ def _sums(evidences: WeightedEvidence, atoms: I64) -> I64:
     return out
 
 
-@kernel
+@allocating
 def _confine(evidences: WeightedEvidence, atoms: I64, words: Masks, weights: I64) -> None:
     number_of = np.empty(64 * evidences.words.shape[0], np.int64)
     chosen = np.zeros(evidences.words.shape[0], np.uint64)
@@ -276,7 +276,7 @@ def _copied(
     return at
 
 
-@kernel
+@allocating
 def _is_minimal(stack: WeightStack, depth: int, atom: int, weight: int, most: int) -> bool:
     """Whether the set with this atom, which has this weight, is open without any of its others."""
     # Without the last one: otherwise the atom was no candidate here.
@@ -287,7 +287,7 @@ def _is_minimal(stack: WeightStack, depth: int, atom: int, weight: int, most: in
     return True
 
 
-@kernel
+@allocating
 def _look(
     stack: WeightStack, bound: Bound, depth: int, room: Masks, weights: I64, count: int
 ) -> int:
@@ -316,7 +316,7 @@ def _look(
     return count
 
 
-@kernel
+@allocating
 def _branch(stack: WeightStack, bound: Bound, depth: int) -> None:
     """Grow an open set as far as it goes, and branch on the candidates outside of it."""
     candidates, order = stack.candidates[depth], stack.branches[depth]
@@ -397,7 +397,7 @@ def _descend(stack: WeightStack, together: Masks, bound: Bound, depth: int) -> b
     return True
 
 
-@kernel
+@allocating
 def _search(
     stack: WeightStack, together: Masks, bound: Bound, room: Masks, weights: I64, steps: int
 ) -> int:

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from holdfast.kernels.arrays import I64, U64, Flags
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 Masks = U64
 """Sets as rows of bits."""
@@ -311,7 +311,7 @@ def rarest_first(family: Masks) -> I64:
     return np.argsort(frequency(family), kind="stable")
 
 
-@kernel
+@allocating
 def _columns(matrix: Masks, total: int) -> I64:
     flat = np.empty(total, np.int64)
     at = 0
@@ -325,7 +325,7 @@ def _columns(matrix: Masks, total: int) -> I64:
     return flat
 
 
-@kernel
+@allocating
 def _frequency(matrix: Masks) -> I64:
     count = np.zeros(64 * matrix.shape[1], np.int64)
     for i in range(matrix.shape[0]):
@@ -337,7 +337,7 @@ def _frequency(matrix: Masks) -> I64:
     return count
 
 
-@kernel
+@allocating
 def _occupied(matrix: Masks) -> Flags:
     flags = np.empty(matrix.shape[0], np.bool_)
     for i in range(matrix.shape[0]):
@@ -363,7 +363,7 @@ def compared(one: Masks, two: Masks) -> int:
     return 0
 
 
-@kernel
+@allocating
 def _find(rows: Masks, family: Masks) -> I64:
     members = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
@@ -379,7 +379,7 @@ def _find(rows: Masks, family: Masks) -> I64:
     return members
 
 
-@kernel
+@allocating
 def _transpose(matrix: Masks) -> Masks:
     members, words = matrix.shape
     columns = np.empty((64 * words, max(1, (members + 63) // 64)), np.uint64)
@@ -410,7 +410,7 @@ def _turn(block: Masks) -> None:
         mask ^= mask << np.uint64(half)
 
 
-@kernel
+@allocating
 def _reversed(matrix: Masks) -> Masks:
     swapped = np.empty_like(matrix)
     for i in range(matrix.shape[0]):
@@ -495,7 +495,7 @@ def _is_inside(
     return False
 
 
-@kernel
+@allocating
 def _inside(queries: Masks, family: Masks, columns: Masks, order: I64) -> Flags:
     inside = np.zeros(queries.shape[0], np.bool_)
     chosen = np.empty(SIEVE, np.int64)
@@ -505,7 +505,7 @@ def _inside(queries: Masks, family: Masks, columns: Masks, order: I64) -> Flags:
     return inside
 
 
-@kernel
+@allocating
 def _first_subset(queries: Masks, family: Masks) -> I64:
     first = np.full(queries.shape[0], -1, np.int64)
     for i in range(queries.shape[0]):
@@ -516,7 +516,7 @@ def _first_subset(queries: Masks, family: Masks) -> I64:
     return first
 
 
-@kernel
+@allocating
 def _maximal(
     rows: Masks, order: I64, family: Masks, columns: Masks, members: int, is_maximal: Flags
 ) -> int:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels.arrays import I32, I64
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 """The ends of a range that has no end."""
@@ -74,7 +74,7 @@ def build(codes: I64, first: I64, second: I64) -> Chains:
     return Chains(codes[order], order.astype(np.int32), first[order], second[order], ends)
 
 
-@kernel
+@allocating
 def _chain(codes: Any, second: Any, chain: Any) -> int:
     """The chain of each row, of rows in the order of their groups and first numbers; how many
     there are."""
@@ -104,7 +104,7 @@ def fetch(chains: Chains, queries: RangeQueries) -> I64:
     return stretches
 
 
-@kernel
+@allocating
 def _fetch(chains: Any, queries: Any, room: Any) -> int:
     """How many stretches there are, and as many as there is room for."""
     first, second, ends = chains.first, chains.second, chains.ends

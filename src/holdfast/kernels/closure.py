@@ -21,7 +21,7 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64
 from holdfast.kernels.bitsets import ONE, ZERO, Flags, Masks
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 LESS, MORE, SAME, DIFFER = range(4)
 """What an atom says of its two cells: at most, at least, equal, not equal."""
@@ -52,7 +52,7 @@ def is_smallest(sets: Masks, family: Masks) -> Flags:
     return _smallest(bitsets.plain(sets), bitsets.plain(family[order]), starts)
 
 
-@kernel
+@allocating
 def _rarest(family: Any, rank: Any) -> Any:
     """The atom of each member that the fewest members hold; that of an empty one is beyond all."""
     out = np.empty(family.shape[0], np.int64)
@@ -69,7 +69,7 @@ def _rarest(family: Any, rank: Any) -> Any:
     return out
 
 
-@kernel
+@allocating
 def _smallest(sets: Any, family: Any, starts: Any) -> Any:
     """``family`` is in groups by rarest atom, whose ``starts`` are given; the last are empty."""
     out = np.ones(sets.shape[0], np.bool_)
@@ -101,7 +101,7 @@ def _strictly_inside(family: Any, member: int, sets: Any, k: int) -> bool:
     return not equal
 
 
-@kernel
+@allocating
 def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable: Any) -> None:
     number = np.full(cells, -1, np.int64)  # of each cell among those that a set touches
     touched = np.empty(cells, np.int64)

@@ -37,7 +37,7 @@ from holdfast.kernels.bitsets import (
     count_ones,
     lowest,
 )
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 # These only bound how long a kernel keeps Python waiting; the answer does not depend on them.
 STEPS = 100_000
@@ -473,7 +473,7 @@ def _extend(
     return count
 
 
-@kernel
+@allocating
 def _irredundant(sets: Masks, graph: Edges) -> Flags:
     flags = np.zeros(sets.shape[0], np.bool_)
     words, last = graph.columns.shape[1], graph.rows.shape[0] - 1

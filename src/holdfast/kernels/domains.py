@@ -8,7 +8,7 @@ import numpy as np
 
 from holdfast.kernels.arrays import U64, Flags
 from holdfast.kernels.hashing import slot
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating
 
 
 def among(words: U64, domain: U64) -> Flags:
@@ -19,7 +19,7 @@ def among(words: U64, domain: U64) -> Flags:
     return flags
 
 
-@kernel
+@allocating
 def _mark(words: Any, domain: Any, flags: Any) -> None:
     size = 16
     while size < 2 * domain.shape[0]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.kernels.arrays import I32, I64, U32, U64
 from holdfast.kernels.hashing import mix
-from holdfast.kernels.jit import inlined, kernel
+from holdfast.kernels.jit import allocating, inlined, kernel
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that a hash depends on every character."""
@@ -100,7 +100,7 @@ def _variants(characters: Any, low: int, high: int, out: Any) -> int:
     return size
 
 
-@kernel
+@allocating
 def _enter(neighbours: Any) -> None:
     characters, starts = neighbours.texts
     slots, variants = neighbours.slots, neighbours.variants

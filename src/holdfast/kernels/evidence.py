@@ -21,7 +21,7 @@ import numpy as np
 from holdfast.kernels.arrays import I32, I64, U64, Flags
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.hashing import mix, row_hash, slot
-from holdfast.kernels.jit import inlined, kernel
+from holdfast.kernels.jit import allocating, inlined, kernel
 
 WITNESSES = 4
 """Pairs kept per distinct mask: enough that a random delete seldom takes them all."""
@@ -152,7 +152,7 @@ def refuted(mask: Any, candidates: Any, k: int) -> bool:
     return differ != np.uint64(0)
 
 
-@kernel
+@allocating
 def refuting(masks: Any, candidates: Any) -> Any:
     """Which agree-sets (not the full one) refute a candidate."""
     flags = np.empty(masks.shape[0], np.bool_)
@@ -278,7 +278,7 @@ def column_keys(
     return count
 
 
-@kernel
+@allocating
 def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any) -> None:
     """Compare each row with the next few in the order of every column, and across columns.
 

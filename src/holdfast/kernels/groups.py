@@ -15,7 +15,7 @@ import numpy as np
 from holdfast.kernels import bitsets, pairs, violations
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.comparisons import WordLayout, own_words
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
 
@@ -215,7 +215,7 @@ def _of_small(
     return table
 
 
-@kernel
+@allocating
 def _add_small(rows: Any, done: int, table: Any) -> int:
     """Add rows from ``done`` on; stops before one that the table may have no room for."""
     width = table.entries.shape[1] - 1

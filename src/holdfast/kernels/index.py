@@ -24,7 +24,7 @@ from holdfast.kernels.evidence import (
     record,
 )
 from holdfast.kernels.hashing import mix, slot
-from holdfast.kernels.jit import inlined, kernel
+from holdfast.kernels.jit import allocating, inlined, kernel
 
 SKETCH = 512
 """Smallest hashes kept per column to estimate its number of distinct values (about 4 % off)."""
@@ -82,7 +82,7 @@ def _by_bytes(codes: U64) -> tuple[I64, I32]:
     return ordered.view(np.int64), positions
 
 
-@kernel
+@allocating
 def _sort(source: Any, places: Any) -> Any:
     """Sort by one byte after the other, from the lowest on (radix sort); a byte that is the same in
     all codes is passed over. The arguments are overwritten."""
@@ -111,7 +111,7 @@ def _sort(source: Any, places: Any) -> Any:
     return source, places
 
 
-@kernel
+@allocating
 def shared(one: Any, two: Any) -> Any:
     """The positions that two look-ups (:class:`Ranges`) have in common, for each row of a batch,
     as :class:`Ranges`."""
@@ -136,7 +136,7 @@ def shared(one: Any, two: Any) -> Any:
     return Ranges(ends[0], ends[1], out[:size])
 
 
-@kernel
+@allocating
 def sketch(words: Any, column: int, shape: Any, out: Any, size: int, spread: Any) -> int:
     """Take cells of a column into its sketch: the smallest distinct hashes, ascending, of which
     ``out`` holds ``size`` so far. ``words`` is column-major here. Returns the new size.
@@ -210,7 +210,7 @@ def _count_codes(codes: Any, low: np.uint64, shift: np.uint64, counts: Any) -> N
         counts[at] = min(counts[at] + 1, 2)
 
 
-@kernel
+@allocating
 def _counted_twice(codes: Any, low: np.uint64, shift: np.uint64, counts: Any) -> Any:
     twice = np.empty(codes.size, np.bool_)
     for i in range(codes.size):
@@ -232,7 +232,7 @@ def is_dead(dead: Any, row: int) -> bool:
     return dead.size > 0 and (dead[row >> 3] >> np.uint8(row & 7)) & np.uint8(1) == np.uint8(1)
 
 
-@kernel
+@allocating
 def probe(
     batch: Any,
     ranges: Any,
@@ -273,7 +273,7 @@ def probe(
                     record(mask, base + position, ids[i], candidates, shape.full, findings)
 
 
-@kernel
+@allocating
 def probe_group(
     batch: Any,
     ranges: Any,
@@ -425,7 +425,7 @@ def duplicates(batch: Any, ranges: Any, stored: Any, columns: Any, shape: Any, o
                     break
 
 
-@kernel
+@allocating
 def members(codes: Any, wanted: Any) -> Any:
     """The positions of the wanted codes, by a scan: for a column without an index."""
     size = 4
@@ -446,7 +446,7 @@ def members(codes: Any, wanted: Any) -> Any:
     return out[:count]
 
 
-@kernel
+@allocating
 def fingerprint(hashes: Any) -> Any:
     """Two sums that identify the content of a batch, whatever the order of its rows."""
     out = np.zeros(2, np.uint64)

@@ -77,30 +77,57 @@ def kernel(function: F) -> F:
     A kernel that another calls with a constant is compiled for the constant's type, like for any
     other integer: Numba would compile it for 0, and for all integers once more.
 
+    It neither makes arrays nor returns any (:func:`allocating`), so references to arrays are not
+    counted: Numba counts them in each kernel that is called with one, by atomic instructions that
+    take longer than a small kernel does.
+
     ``HOLDFAST_BOUNDS=1`` compiles with bounds checks, for tests.
     """
-    return _compiled(function, inside=False)
+    return _compiled(function, inside=False, counting=False)
+
+
+def allocating(function: F) -> F:
+    """Compile a kernel that makes arrays, or calls one that returns some: it counts references."""
+    return _compiled(function, inside=False, counting=True)
 
 
 def inlined(function: F) -> F:
     """Compile a small kernel, and put it into every kernel that calls it. LLVM by itself calls most
     of those that lie in other modules, which costs more than a look-up in a hash table does."""
-    return _compiled(function, inside=True)
+    return _compiled(function, inside=True, counting=False)
 
 
-def _compiled(function: F, *, inside: bool) -> F:
-    compiled: Any = numba.njit(cache=_CACHED, nogil=True, boundscheck=BOUNDS, forceinline=inside)(
-        function
-    )
+def _compiled(function: F, *, inside: bool, counting: bool) -> F:
+    options: Any = {"boundscheck": BOUNDS, "forceinline": inside, "_nrt": counting}
+    compiled: Any = numba.njit(cache=_CACHED, nogil=True, **options)(function)
     if hasattr(compiled, "get_call_template"):  # not where kernels run as plain Python
         template = compiled.get_call_template
         typed: Any = types.unliteral
         compiled.get_call_template = lambda args, kws: template(
             tuple(map(typed, args)), {name: typed(type_) for name, type_ in kws.items()}
         )
+        if not counting:
+            compiled.compile = _without_arrays(compiled, compiled.compile)
         if cache := getattr(compiled._cache, "_cache_file", None):
             cache._load_index = _tolerant(cache._load_index)
     return cast("F", compiled)
+
+
+def _without_arrays(compiled: Any, compile_: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Refuse a kernel that returns an array to which references are not counted."""
+
+    def checked(signature: Any) -> Any:
+        entry = compile_(signature)
+        for overload in compiled.overloads.values():
+            if _has_array(overload.signature.return_type):
+                raise TypeError(f"{compiled.__name__} returns an array: it has to be @allocating")
+        return entry
+
+    return checked
+
+
+def _has_array(type_: Any) -> bool:
+    return isinstance(type_, types.Array) or any(map(_has_array, getattr(type_, "types", ())))
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:

@@ -29,7 +29,7 @@ from holdfast.kernels.bitsets import (
     lowest,
     select,
 )
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 _SIEVE = 32
 """Columns, rarest first, that members are sieved by before they are compared whole: real evidence
@@ -142,7 +142,7 @@ def _index(masks: Masks, family: Masks) -> tuple[_Family, I64, I64]:
     return index, order, larger
 
 
-@kernel
+@allocating
 def _by_rhs(maximal_for: Any, ends: Any, total: int) -> Any:
     """Write the rows of each rhs from where ``ends`` says, which become the ends of what is
     written."""
@@ -215,7 +215,7 @@ def _sieve(chosen: Any, size: int, columns: Any, lo: int, members: int, out: Any
     return words
 
 
-@kernel
+@allocating
 def _narrow(mask: Any, rhs: Any, family: Any, members: int) -> Any:
     """Take from ``rhs`` what a larger one of the first members lacks, until nothing is left;
     returns what is."""
@@ -240,7 +240,7 @@ def _narrow(mask: Any, rhs: Any, family: Any, members: int) -> Any:
     return rest
 
 
-@kernel
+@allocating
 def _maximal_for(
     masks: Any, start: int, full: Any, family: Any, positions: Any, rhs: Any, count: int
 ) -> int:
@@ -255,13 +255,13 @@ def _maximal_for(
     return count
 
 
-@kernel
+@allocating
 def _narrowed(masks: Any, larger: Any, family: Any, out: Any) -> None:
     for i in range(masks.shape[0]):
         _narrow(masks[i], out[i], family, larger[i])
 
 
-@kernel
+@allocating
 def _opened(masks: Any, larger: Any, family: Any, rhs: Any, out: Any) -> None:
     chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
     for i in range(masks.shape[0]):

@@ -14,7 +14,7 @@ import numpy as np
 from holdfast.kernels.arrays import I32, I64, U64
 from holdfast.kernels.bitsets import copy_row
 from holdfast.kernels.hashing import mix
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -141,7 +141,7 @@ def _slots(rows: int) -> Any:
     return np.full(_size(rows), -1, np.int32)
 
 
-@kernel
+@allocating
 def _number(first: Any, second: Any, slots: Any, marks: Any, numbers: Any) -> int:
     """``marks`` has the first hash of what is in a slot, which saves a look at its row."""
     last = np.uint64(slots.size - 1)
@@ -239,7 +239,7 @@ def _tally(words: Any, cache: Any, out: Any) -> int:
     return size
 
 
-@kernel
+@allocating
 def _divide(words: Any, cuts: Any, starts: Any, out: Any) -> None:
     parts = np.uint64(starts.size)
     numbers = np.empty(words.shape[0], np.int32)

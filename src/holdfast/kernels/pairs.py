@@ -20,7 +20,7 @@ import numpy as np
 
 from holdfast.kernels.arrays import I64, U8, U16, U32, U64
 from holdfast.kernels.comparisons import WordLayout, equalities
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
 
@@ -333,7 +333,7 @@ def _count_direct(tile: TilePairs, digits: _Digits, tick: Tick) -> WordCounts:
     return WordCounts(out, counts, counters.pairs[seen])
 
 
-@kernel
+@allocating
 def _add_direct(block: Any, size: int, counters: Any) -> None:
     low = np.empty(block.right.shape[1], np.uint16)
     high = np.empty(block.right.shape[1], np.uint16)
@@ -436,7 +436,7 @@ def harvest(table: WordTable) -> WordCounts:
     return WordCounts(entries[:, :-1], entries[:, -1].astype(np.int64), table.pairs[:size])
 
 
-@kernel
+@allocating
 def _add_hashed(block: Any, done: int, table: Any) -> int:
     """Count rows from ``done`` on; stops before a row that the table may have no room for. Returns
     how many rows are done."""
@@ -478,7 +478,7 @@ def _absorb(words: Any, hashes: Any) -> None:
         hashes[j] = h ^ (h >> _HALF)
 
 
-@kernel
+@allocating
 def _hashed(words: Any) -> Any:
     """The hash of every column of a matrix."""
     hashes = np.full(words.shape[1], _SEED)
@@ -487,7 +487,7 @@ def _hashed(words: Any) -> Any:
     return hashes
 
 
-@kernel
+@allocating
 def add_words(packed: Any, one: int, others: Any, table: Any) -> None:
     """Count the words of one row with some others, all at once: a call for each would cost more
     than the look-up."""
@@ -522,7 +522,7 @@ def add_words(packed: Any, one: int, others: Any, table: Any) -> None:
             at = (at + np.uint64(1)) & last
 
 
-@kernel
+@allocating
 def _refill(table: Any) -> None:
     """Fill the slots for the entries, which are distinct."""
     last = np.uint64(table.slots.size - 1)
@@ -596,7 +596,7 @@ def _agree(one: int, other: int, nulls_equal: bool) -> bool:
     return one == other and (one != NULL or nulls_equal)
 
 
-@kernel
+@allocating
 def _add_agreeing(groups: Any, done: int, table: Any) -> int:
     """Count the pairs of rows from ``done`` on, each at the first comparison in which it agrees;
     stops before a row that the table may have no room for."""

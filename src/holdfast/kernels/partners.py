@@ -13,7 +13,7 @@ import numpy as np
 
 from holdfast.kernels.arrays import I32, I64, U8, U64
 from holdfast.kernels.hashing import mix
-from holdfast.kernels.jit import inlined, kernel
+from holdfast.kernels.jit import allocating, inlined, kernel
 
 _BITS = 32
 """Bits for each slot that say whether any wanted row may have a code, by its last bits."""
@@ -123,7 +123,7 @@ def _slots(size: int) -> int:
     return 1 << max(4, (2 * size - 1).bit_length())
 
 
-@kernel
+@allocating
 def _link(codes: Any, slots: Any, rings: Any) -> None:
     members, following = rings
     last = np.uint64(slots.size - 1)
@@ -156,7 +156,7 @@ def _enter(wanted: Any) -> None:
         bits[bit >> np.uint64(3)] |= np.uint8(1 << (bit & np.uint64(7)))
 
 
-@kernel
+@allocating
 def offer(hashes: Any, by_row: Any, ids: Any, lhs: Any, drawn: Any, wanted: Any) -> None:
     """Offer the rows of a block, with the hashes of their cells ``(columns, rows)`` and the same
     ``(rows, columns)``, as partners on a lhs; ``drawn`` are those of the drawn rows."""

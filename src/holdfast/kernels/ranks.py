@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.kernels.arrays import F64, I32, I64, U64, Flags
 from holdfast.kernels.hashing import slot
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating
 from holdfast.kernels.values import FLOAT, HASHED, WIDE
 
 Codes = I32
@@ -87,7 +87,7 @@ def _numbered(columns: Sequence[ColumnCells]) -> tuple[Codes, U64]:
     return codes.reshape(len(columns), -1), words[firsts[:size]]
 
 
-@kernel
+@allocating
 def _number(words: Any, nulls: Any, out: Any, firsts: Any) -> int:
     """Number the cells, and note where each number comes first; how many numbers there are."""
     size = 16

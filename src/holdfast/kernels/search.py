@@ -24,7 +24,7 @@ from holdfast.kernels.evidence import (
     record,
 )
 from holdfast.kernels.hashing import mix, row_hash, slot
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import allocating, kernel
 
 _SMALL = 32
 """Groups up to this size have all their pairs compared; larger ones are split further."""
@@ -45,7 +45,7 @@ class Trie(NamedTuple):
     candidate: I64  # candidate that ends here, or -1
 
 
-@kernel
+@allocating
 def _distinct_rows(rows: Any, group: Any, shape: Any) -> Any:
     """One row for each distinct row of a group. Rows with a null stand for themselves when a
     null differs from every null, because then even equal rows are evidence."""
@@ -82,7 +82,7 @@ def _open(candidates: Any, partial: Any, k: int) -> bool:
     return False
 
 
-@kernel
+@allocating
 def _one_value(
     rows: Any,
     group: Any,
@@ -193,7 +193,7 @@ def _is_done(k: int, refuting: Any, candidates: Any, partial: Any) -> bool:
     return refuting[k] > _PAIRS_PER_CANDIDATE and not _open(candidates, partial, k)
 
 
-@kernel
+@allocating
 def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, partial: Any) -> None:
     """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
 
@@ -329,7 +329,7 @@ def representatives(candidates: Candidates, shape: RowShape, room: int) -> Repre
     )
 
 
-@kernel
+@allocating
 def compare_with_representatives(
     stored: Any,
     positions: Any,

@@ -19,7 +19,7 @@ import numpy as np
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import copy_row, lowest
 from holdfast.kernels.hashing import mix, slot
-from holdfast.kernels.jit import inlined, kernel
+from holdfast.kernels.jit import allocating, inlined, kernel
 
 HASHED, INTEGER, WIDE, FLOAT = range(4)
 """How a column's words hold its values: two words of a hash; a signed integer; one of 128 bits; a
@@ -214,7 +214,7 @@ def combine_within(codes: Any, present: Any, others: Any, others_present: Any) -
         codes[i, 1] = mix(codes[i, 1] + other)
 
 
-@kernel
+@allocating
 def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
     """For each pair of attributes where the left one has a code that the right one has not, the
     most frequent such; or -1. ``seen`` is set where the left one has any."""
@@ -239,7 +239,7 @@ def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
     return out
 
 
-@kernel
+@allocating
 def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> int:
     """Write entries of a column's cells, each counting ``one``, to ``out``; returns how many.
 
@@ -268,7 +268,7 @@ def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> i
     return size
 
 
-@kernel
+@allocating
 def tally_codes(codes: Any, present: Any, attribute: int, one: np.uint64, out: Any) -> int:
     """The same for tuples, whose codes are at hand."""
     cache = np.zeros((_SLOTS, 3), np.uint64)
@@ -430,7 +430,7 @@ def in_common(entries: Any, most: int, common: Any) -> None:
         start = stop
 
 
-@kernel
+@allocating
 def distinct_codes(entries: Any) -> Any:
     """The codes of sorted entries, each once."""
     out = np.empty((entries.shape[0], 2), np.uint64)
@@ -444,7 +444,7 @@ def distinct_codes(entries: Any) -> Any:
     return out[:size]
 
 
-@kernel
+@allocating
 def positions(codes: Any, lo: Any, hi: Any, rest: Any) -> Any:
     """The positions of a run's entries that have one of the codes.
 
@@ -465,7 +465,7 @@ def positions(codes: Any, lo: Any, hi: Any, rest: Any) -> Any:
     return out[:size]
 
 
-@kernel
+@allocating
 def transitions(delta: Any, old: Any, words: int) -> Any:
     """How many values move from which cluster to which.
 
@@ -538,7 +538,7 @@ def transitions(delta: Any, old: Any, words: int) -> Any:
     return rows[:size], counts[:size], wrong
 
 
-@kernel
+@allocating
 def arrivals(delta: Any, old: Any) -> Any:
     """Positions of the entries of ``delta`` whose code and attribute ``old`` has not."""
     out = np.empty(delta.shape[0], np.int64)
@@ -553,7 +553,7 @@ def arrivals(delta: Any, old: Any) -> Any:
     return out[:size]
 
 
-@kernel
+@allocating
 def add_overlaps(masks: Any, counts: Any, low: int, high: int, out: Any) -> None:
     """Add to ``out[a - low, b]`` how many values attributes a and b share, for every attribute a
     from ``low`` to below ``high``, and every other one b."""
