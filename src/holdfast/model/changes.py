@@ -91,6 +91,18 @@ class KindChanges(Serializable):
         broken = [change.constraint for change in self.broken]
         return (*broken, *(change.constraint for change in self.superseded), *self.unchecked)
 
+    @property
+    def without_values(self) -> KindChanges:
+        """The same with no constraint that is written with values of cells, which are counted
+        still."""
+        return replace(
+            self,
+            gained=tuple(each for each in self.gained if not each.tells_values),
+            broken=tuple(each for each in self.broken if not each.constraint.tells_values),
+            superseded=tuple(each for each in self.superseded if not each.constraint.tells_values),
+            unchecked=tuple(each for each in self.unchecked if not each.tells_values),
+        )
+
     @staticmethod
     def from_dict(table: str, form: Mapping[str, Any], make: FromForm) -> KindChanges:
         """The value that a commit stored."""
@@ -208,6 +220,12 @@ class Changes(Serializable, Tabular):
         return "".join(parts)
 
     @property
+    def without_values(self) -> Changes:
+        """The same with no constraint that is written with values of cells."""
+        kinds = {name: each.without_values for name, each in self.kinds.items()}
+        return replace(self, kinds=kinds)
+
+    @property
     def by_table(self) -> dict[str, Changes]:
         """The same, as a batch of several tables has it."""
         return {self.table: self}
@@ -322,6 +340,12 @@ class BatchChanges(Serializable, Tabular):
 
     def __repr__(self) -> str:
         return f"<BatchChanges {', '.join(map(repr, self.tables.values()))}>"
+
+    @property
+    def without_values(self) -> BatchChanges:
+        """The same with no constraint that is written with values of cells."""
+        tables = {name: each.without_values for name, each in self.tables.items()}
+        return replace(self, tables=tables)
 
     @property
     def by_table(self) -> dict[str, Changes]:

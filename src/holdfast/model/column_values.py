@@ -29,6 +29,7 @@ class Domain(OfTable):
     """
 
     FORM = ("column", "type", "values")
+    tells_values = True
 
     column: str
     type: str  # of the literals: text, number or boolean
@@ -61,6 +62,7 @@ class Bounds(OfTable):
     """
 
     FORM = ("column", "type", "at_least", "above", "at_most", "below")
+    tells_values = True
 
     column: str
     type: str  # of the literals: text, which is how times are written, or number
@@ -107,6 +109,7 @@ class Pattern(OfTable):
     """
 
     FORM = ("column", "pattern")
+    tells_values = True
 
     column: str
     pattern: str

@@ -36,6 +36,10 @@ class Constraint(Protocol):
     def places(self) -> tuple[tuple[str, str], ...]:
         """All columns that it is about, each with its table."""
 
+    @property
+    def tells_values(self) -> bool:
+        """Whether it is written with values of cells."""
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
 

@@ -20,6 +20,9 @@ _SOFT = "opacity: .7"
 class Written:
     """What prints as a rule: a notebook shows it so, and what else there is to say."""
 
+    tells_values = False
+    """Whether it is written with values of cells, which what shows none leaves out."""
+
     def _repr_html_(self) -> str:
         notes = "".join(f" {soft(each)}" for each in self._notes())
         return f"<div>{code(str(self))}{notes}</div>"

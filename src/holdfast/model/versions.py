@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import Constraint
@@ -28,6 +28,11 @@ class Entry(Serializable):
     def keys(self) -> dict[str, int]:
         """Minimal keys per table, of its distinct rows."""
         return {name: counts.get("keys", 0) for name, counts in self.counts.items()}
+
+    @property
+    def without_values(self) -> Entry:
+        """The same with no constraint that is written with values of cells."""
+        return self if self.changes is None else replace(self, changes=self.changes.without_values)
 
     @property
     def by_table(self) -> dict[str, Changes]:

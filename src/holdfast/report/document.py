@@ -80,6 +80,7 @@ def document(
     something, the ends of columns, ``points`` for plots, and ``suspects``, by table. ``ranking``:
     what matters first; None: whatever batches say of it. ``expectations``: those of the version."""
     first_of = ranked(snapshot, snapshot.tables) if ranking is None else ranking
+    entries = entries if values else [each.without_values for each in entries]
     lists = {
         name: _lists(table, snapshot.options, limit, values, first_of[name].kinds)
         for name, table in snapshot.tables.items()
@@ -281,6 +282,9 @@ def _list(
     worthwhile: float | None = None,
 ) -> ListOnPage:
     """A list: what is ranked first, then the others in their own order."""
+    if not values:
+        found = [each for each in found if not each.tells_values]
+        first = [each for each in first if not each.constraint.tells_values]
     entries = [{**part.described(each.constraint), "rank": _rank(each)} for each in first[:limit]]
     known = {each["text"] for each in entries}
     most = None if limit is None else limit + len(known)  # all that is ranked may be among them

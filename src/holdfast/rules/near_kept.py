@@ -1,7 +1,7 @@
 """Rules of a table that nearly hold, kept under batches.
 
 They are counted as expected rules are (:mod:`holdfast.rules.expectations`), mostly by their tuples,
-and keys by look-ups (:mod:`holdfast.rules.near_keys`), so a batch changes removal and strength
+and keys by look-ups (:mod:`holdfast.rules.looked_up_keys`), so a batch changes removal and strength
 exactly, at the cost of its rows. A listed rule stays until
 it fails the bounds twice over. A rule that held, matters (it is *watched*) and breaks is counted in
 all rows once, and listed if it nearly holds.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.rules.form import Tables
-    from holdfast.rules.near_keys import NearKey
+    from holdfast.rules.looked_up_keys import NearKey
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -121,7 +121,7 @@ class Keys(Kind):
 
     def near_form(self, rule: Key, tables: Tables, options: Options) -> NearKey | None:
         """Groups of rows that agree."""
-        from holdfast.rules.near_keys import NearKey
+        from holdfast.rules.looked_up_keys import NearKey
 
         form = self.examiner().form(rule, tables, options)
         return NearKey.of_key(form) if rule.columns else None
