@@ -257,6 +257,8 @@ def tries(t: Any, s: Any, rule: DenialConstraint, nulls: str) -> bool:
         one = each if (each.right, each.left) not in by_cells else each.turned
         by_cells.setdefault((one.left, one.right), set()).update(WEAK[one.op])
     for (left, right), weak in by_cells.items():
+        if len(weak) == 3:
+            return False  # the rule contradicts itself
         ways = {frozenset({"<=", ">="}): ["="], frozenset({"!="}): []}.get(
             frozenset(weak), ["<", ">"]
         )

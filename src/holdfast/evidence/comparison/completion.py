@@ -36,7 +36,7 @@ from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import OutOfTime, Time
 from holdfast.runtime.result import TaskResult
-from holdfast.runtime.runner import Call
+from holdfast.runtime.runner import Call, run_all
 from holdfast.runtime.sealed import discard
 from holdfast.runtime.timed import Timed
 from holdfast.tasks import batch_indexes as lookup_tasks
@@ -195,7 +195,7 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
         for atoms in sets
         for part in _parted(scope, planes, atoms, False)
     ]
-    counts = [result.facts for results in scope.runner.run(calls) for result in results]
+    counts = [result.facts for result in run_all(scope.runner, calls)]
     if any("too_many" in facts for facts in counts):
         return None
     return int(sum(facts["pairs"] for facts in counts))

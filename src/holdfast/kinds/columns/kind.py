@@ -38,7 +38,7 @@ class ColumnRules(Kind):
     classes = (Domain, Bounds, Pattern)
     gates = False
     samples = True
-    how_lost = ("no longer hold", "would no longer hold")
+    how_lost = ("no longer valid", "would no longer be valid")
     how_minimal = "narrower"
     suggestions = Suggestions(0.6, by_chance=True, most=8)
 

@@ -87,6 +87,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
             return AgreeingTuples.of(rule.table, plain.columns, None, columns, options, True)
         if rule.is_within_a_row:
             return SingleRows(rule.table, row_rule(rule, columns))
+        rule = replace(rule, predicates=tuple(map(_in_order, rule.predicates)))
         space, names = space_of(rule, columns), columns.names
         return RowPairs(rule.table, space, atoms_of(rule, space, names), _tries(rule, space, names))
 
@@ -250,14 +251,17 @@ def _tries(
     rule: DenialConstraint, space: Space, names: Sequence[str]
 ) -> tuple[tuple[int, ...], ...]:
     """Sets of atoms, one of which a pair satisfies that could have broken a rule: cells that it
-    compares by equality are equal, and those that it compares by order are less or more."""
+    compares by equality are equal, and those that it compares by order are less or more. None could
+    break a rule that contradicts itself."""
     atoms: dict[int, set[int]] = {}
     for atom in atoms_of(rule, space, names):
         atoms.setdefault(space.comparison_of[atom], set()).add(atom)
     ways: list[list[tuple[int, ...]]] = []
     for comparison, shown in atoms.items():
         first, equal = space.first[comparison], space.agreeing(comparison)
-        if shown == {*equal}:
+        if len(shown) == len(space.comparisons[comparison].operators):
+            ways.append([])
+        elif shown == {*equal}:
             ways.append([equal])
         elif not shown.isdisjoint(equal):
             ways.append([(first, first + 2), (first + 1, first + 2)])
