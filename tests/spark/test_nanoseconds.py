@@ -163,8 +163,10 @@ def test_files_whose_footers_cannot_be_seen(
     monkeypatch.setattr(source, "_parquet_files", lambda _: [])
     with pytest.raises(SourceError, match=r"t\.parquet: .*NANOS.*parquet\.nanosAsLong=true"):
         profile(parquet(two(pa.timestamp("ns"))))
-    with pytest.raises(SourceError, match=r"t\.parquet: .*TIME.*timeType\.enabled=true"):
+    with pytest.raises(SourceError, match=r"t\.parquet: .*TIME") as refused:
         profile(parquet(two(pa.time64("us"))))
+    if "PARQUET_TYPE_ILLEGAL" not in str(refused.value):  # Spark 4.1 has no such type
+        assert "timeType.enabled=true" in str(refused.value)
 
 
 def test_timestamps_that_spark_cuts_are_named(
