@@ -139,9 +139,11 @@ def test_rows_are_counted(data: st.DataObject, form: str) -> None:
 def test_the_newest_value_is_compared_with_now(type_: str) -> None:
     table = TableContract("t", (Column("newest", type_),))
     asked = Contract("any", 1, "equal", "ignored", (table,))
-    then = datetime.now(UTC) - timedelta(hours=47)
-    length = len("2026-11-15" if type_ == "date" else "2026-11-15 08:30:00")
-    value = str(then)[:length]
+    now = datetime.now(UTC)
+    if type_ == "date":
+        value = str(now.date() - timedelta(days=2))
+    else:
+        value = str(now - timedelta(hours=47))[: len("2026-11-15 08:30:00")]
     for rows, within, found in (
         ([(value,), ("1999-01-01",), (None,)], "3 days", False),
         ([(value,), ("1999-01-01",), (None,)], "1 day", True),
