@@ -22,6 +22,7 @@ from holdfast.rules.near import Exact, measured, near_rules
 from holdfast.rules.suspects import suspected
 from holdfast.runtime.run import Run
 from holdfast.table.state import Table
+from holdfast.tasks import near as tasks
 from tests import oracle
 from tests.flow.tables import Shop, folder
 from tests.limits import varied
@@ -108,11 +109,14 @@ def test_near_rules_are_those_of_the_definitions(
     assert near_rules_of(rows, nulls, bounds) == oracle.near_rules(rows, COLUMNS, nulls, bounds)
 
 
-@given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS)
+@given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS, st.sampled_from([1, 1 << 20]))
 @settings(max_examples=examples(40))
-def test_long_tables_have_the_same_near_rules(rows: Rows, nulls: str, bounds: NearBounds) -> None:
+def test_long_tables_have_the_same_near_rules(
+    rows: Rows, nulls: str, bounds: NearBounds, held: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         varied(patch, grouped_rows=0, segment_rows=40, undivided_rows=0)
+        patch.setattr(tasks, "_HELD", held)
         counted = near_rules_of(rows, nulls, bounds)
     assert counted == oracle.near_rules(rows, COLUMNS, nulls, bounds)
 
@@ -241,6 +245,7 @@ def test_suspects_are_those_of_the_definitions(
     numbered = [(*row, place) for place, row in enumerate(rows)]
     with folder() as path, pytest.MonkeyPatch.context() as patch:
         varied(patch, segment_rows=40, undivided_rows=0)
+        patch.setattr(tasks, "_HELD", 1)
         shop = Shop(Path(path), COLUMNS + 1, numbered, Options(kinds=("keys",), nulls=nulls))
         with shop.opened() as (run, table):
             near = near_rules(run, table, bounds).rules

@@ -27,7 +27,7 @@ from holdfast.rules.near_estimate import Drawing, Estimate, Lhs, drawn
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
-from holdfast.table.exchange import exchanged
+from holdfast.table.exchange import exchanged_by_place
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import near as tasks
@@ -334,14 +334,10 @@ class _NearSearch:
             (tasks.write_groups, tasks.WriteGroups(share, tuple(candidates), prefix, parts=number))
             for share in shares(view, runner.tasks)
         ]
-        with exchanged(runner, root, writes) as files:
-            files_of = [*zip(*files, strict=True)]
+        with exchanged_by_place(runner, root, writes, len(candidates)) as files:
             calls: list[Call] = [
-                (
-                    tasks.count_written,
-                    tasks.CountWritten(root, files_of[place], candidate, part, number),
-                )
-                for place, candidate in enumerate(candidates)
+                (tasks.count_written, tasks.CountWritten(root, own, candidate, part, number))
+                for candidate, own in zip(candidates, files, strict=True)
                 for part in range(number)
             ]
             results = run_all(runner, calls)

@@ -26,7 +26,7 @@ from holdfast.rules.missing import missing_rows
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.exchange import exchanged, exchanged_results, files_of
+from holdfast.table.exchange import exchanged_by_place, exchanged_results, files_of
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import suspects as tasks
@@ -108,9 +108,9 @@ def _disagreeing(
         (write_groups, WriteGroups(share, candidates, prefix, with_ids=True))
         for share in shares(view, runner.tasks)
     ]
-    with exchanged(runner, root, writes) as files:
+    with exchanged_by_place(runner, root, writes, len(candidates)) as files:
         finds: list[Call] = []
-        for own, (candidate, rules) in zip(zip(*files, strict=True), by_lhs, strict=True):
+        for own, (candidate, rules) in zip(files, by_lhs, strict=True):
             finds += [
                 (
                     tasks.find_suspects,

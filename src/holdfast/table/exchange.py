@@ -21,6 +21,18 @@ def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list
 
 
 @contextmanager
+def exchanged_by_place(
+    runner: Runner, root: str, calls: Sequence[Call], places: int
+) -> Iterator[list[tuple[str, ...]]]:
+    """The files of all calls by the place that is said with each."""
+    with exchanged_results(runner, root, calls) as results:
+        files: list[list[str]] = [[] for _ in range(places)]
+        for result in chain.from_iterable(results):
+            files[result.facts["place"]] += files_of(result)
+        yield [*map(tuple, files)]
+
+
+@contextmanager
 def exchanged_results(
     runner: Runner, root: str, calls: Sequence[Call]
 ) -> Iterator[list[list[TaskResult]]]:

@@ -42,6 +42,9 @@ _REPEATING = 0.8
 _HASHES = 1 << 23
 """Hashes of all rows that are held at a time."""
 
+_HELD = 1 << 26
+"""Bytes of a candidate that are held before they are written."""
+
 
 @dataclass(frozen=True)
 class NearCandidate:
@@ -69,8 +72,7 @@ class CountGroups:
 
 @dataclass(frozen=True)
 class WriteGroups:
-    """Write the hashes of candidates in the rows of a view, a file each, for
-    :class:`CountWritten`."""
+    """Write the hashes of candidates in the rows of a view for :class:`CountWritten`."""
 
     view: View
     candidates: tuple[NearCandidate, ...]
@@ -123,36 +125,40 @@ def slack(rows: int) -> float:
 
 
 def write_groups(item: WriteGroups) -> Iterator[TaskResult]:
-    """The files with two hashes for the lhs and two for every rhs of each row, and then how many
-    rows have these, or the id of the row."""
+    """The files, each with the place of its candidate, with two hashes for the lhs and two for
+    every rhs of each row, and then how many rows have these, or the id of the row."""
     writers = [_GroupWriter(candidate, item.with_ids) for candidate in item.candidates]
     for block in blocks(item.view, _columns(item.candidates), BLOCK, 2):
         look()
-        for writer in writers:
+        for place, writer in enumerate(writers):
             writer.add(block)
-    root, prefix = item.view.path, item.prefix
-    for writer in writers:
-        words = np.concatenate(writer.words)
-        yield TaskResult(
-            {
-                "files": [
-                    exchange.write_parts(root, prefix, words, item.parts)
-                    if item.parts
-                    else exchange.write(root, prefix, words)
-                ]
-            }
-        )
-        writer.words.clear()
+            if writer.bytes >= _HELD:
+                yield _written(item, place, writer)
+    for place, writer in enumerate(writers):
+        if writer.bytes:
+            yield _written(item, place, writer)
+
+
+def _written(item: WriteGroups, place: int, writer: _GroupWriter) -> TaskResult:
+    """A file of what a writer has."""
+    root, prefix, words = item.view.path, item.prefix, writer.taken()
+    file = (
+        exchange.write_parts(root, prefix, words, item.parts)
+        if item.parts
+        else exchange.write(root, prefix, words)
+    )
+    return TaskResult({"place": place, "files": [file]})
 
 
 class _GroupWriter:
-    """The hashes of a candidate, as far as they are known."""
+    """The hashes of a candidate, as far as they are known and not written."""
 
     def __init__(self, candidate: NearCandidate, with_ids: bool) -> None:
         self._candidate = candidate
         self._with_ids = with_ids
         self._repeats = True  # so that it is worth counting equal rows together
-        self.words = [np.empty((0, 3 + 2 * len(candidate.rhs)), np.uint64)]
+        self._words: list[U64] = []
+        self.bytes = 0
 
     def add(self, block: HashedRows) -> None:
         """Add rows."""
@@ -160,13 +166,20 @@ class _GroupWriter:
         for column in self._candidate.rhs:
             codes += block.codes((column,))
         if self._with_ids:
-            self.words.append(np.stack([*codes, block.ids.view(np.uint64)], axis=1))
+            words = np.stack([*codes, block.ids.view(np.uint64)], axis=1)
         elif self._repeats:
-            entries = tallied(np.stack(codes, axis=1))
-            self._repeats = len(entries) <= _REPEATING * len(block.ids)
-            self.words.append(entries)
+            words = tallied(np.stack(codes, axis=1))
+            self._repeats = len(words) <= _REPEATING * len(block.ids)
         else:
-            self.words.append(np.stack([*codes, np.ones(len(block.ids), np.uint64)], axis=1))
+            words = np.stack([*codes, np.ones(len(block.ids), np.uint64)], axis=1)
+        self._words.append(words)
+        self.bytes += words.nbytes
+
+    def taken(self) -> U64:
+        """All of them, which are forgotten."""
+        words = np.concatenate(self._words)
+        self._words, self.bytes = [], 0
+        return words
 
 
 def count_written(item: CountWritten) -> Iterator[TaskResult]:
