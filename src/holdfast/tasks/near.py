@@ -42,7 +42,7 @@ _REPEATING = 0.8
 _HASHES = 1 << 23
 """Hashes of all rows that are held at a time."""
 
-_HELD = 1 << 26
+_HELD = 1 << 25
 """Bytes of a candidate that are held before they are written."""
 
 
