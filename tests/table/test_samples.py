@@ -32,9 +32,10 @@ from holdfast.tasks.literals import whole
 from holdfast.tasks.samples import Sampler
 from tests import oracle
 from tests.flow.batches import batches
-from tests.flow.tables import KINDS, Kind, Shop, folder, small_limits
+from tests.flow.tables import BIGINT, KINDS, Kind, Shop, folder, small_limits
 from tests.flow.test_law import LIMITS, law
 from tests.strategies import Rows, rows_of
+from tests.traffic import Counting
 
 START = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -178,6 +179,27 @@ def test_a_column_with_about_as_many_values_as_are_listed(tmp_path: Path, number
         assert_exact(shop, rows, model.VALUES, model.SHAPES)
     shop.apply(inserts=gone)
     assert_exact(shop, [*rows, *gone], model.VALUES, model.SHAPES)
+    assert shop.verify().equal
+
+
+MANY = Kind("string", pa.string(), tuple(f"{'a' * (c % 30)}{c}" for c in range(30_000)))
+
+
+@pytest.mark.parametrize("kind", [BIGINT, MANY])
+def test_a_batch_that_is_undone_reads_few_rows(tmp_path: Path, kind: Kind) -> None:
+    """What shows that a column has many values goes with the newest rows, and is found again in the
+    first ones."""
+    runner = Counting(2)
+    every: Rows = [(i, i) for i in range(30_000)]
+    rows, batch = every[:9_000] + every[9_100:], every[9_000:9_100]
+    with small_limits(segment_rows=20_000):
+        shop = Shop(tmp_path / "p", [BIGINT, kind], rows, Options(kinds=("keys",)), runner=runner)
+        shop.apply(inserts=batch)
+        runner.bytes_read.clear()
+        shop.apply(deletes=batch)
+    assert runner.calls["scan"]
+    assert runner.bytes_read["scan"] < len(rows) * 8
+    assert_exact(shop, rows, model.VALUES, model.SHAPES)
     assert shop.verify().equal
 
 

@@ -32,6 +32,7 @@ from holdfast.tasks.segments import (
     map_words,
     open_arrays,
     open_raw,
+    read_column,
 )
 from holdfast.tasks.view import View
 
@@ -251,8 +252,7 @@ def scan(item: Scan) -> Iterator[TaskResult]:
         {
             "ends": [column_ends(item.view, item.schema, c) for c in item.columns],
             "samples": [
-                [*map(to_form, column_facts(item.view, item.schema, c).samples)]
-                for c in item.sampled
+                [*map(to_form, column_samples(item.view, item.schema, c))] for c in item.sampled
             ],
         }
     )
@@ -284,6 +284,32 @@ def column_facts(
         gone = (without or {}).get(segment.number, _NOBODY)
         facts = facts.joined(_segment_facts(view, segment, schema, column, gone, sampler))
     return replace(facts, samples=sampler.samples)
+
+
+def column_samples(
+    view: View, schema: pa.Schema, column: int, without: Without | None = None
+) -> Samples:
+    """What occurs in a column in all living rows but those left out; of these no more are read than
+    it takes to tell."""
+    shape, kind = layout(schema), schema.field(column).type
+    keeps_rows = all(segment.raw is not None for segment in view.segments)
+    sampler = Sampler(kind, keeps_rows)
+    first, mask = shape.offsets[column], shape.value_words + column // 64
+    for segment in view.segments:
+        live = live_positions(view.path, segment)
+        live = live[~np.isin(live, (without or {}).get(segment.number, _NOBODY))]
+        for start, stop in _steps(live.size):
+            if sampler.is_done:
+                return sampler.samples
+            rows = live[start:stop]
+            words = map_words(view.path, segment).at(rows)
+            rows = rows[~null_flags(words[rows, mask], column)]
+            cells = np.ascontiguousarray(words[rows, first : first + shape.widths[column]].T)
+            texts = None
+            if has_bytes(kind) and keeps_rows and rows.size:
+                texts = read_column(view.path, segment, column, rows).combine_chunks()
+            sampler.add(cells, texts)
+    return sampler.samples
 
 
 def _segment_facts(

@@ -17,7 +17,7 @@ from holdfast.model import thresholds
 from holdfast.model.records import to_form
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
-from holdfast.tasks.columns import EndWords, column_ends, column_facts, null_flags
+from holdfast.tasks.columns import EndWords, column_ends, column_samples, null_flags
 from holdfast.tasks.samples import Samples
 from holdfast.tasks.segments import (
     ROWS,
@@ -307,7 +307,7 @@ def _samples_left(
         for column, samples in item.samples.items()
         if not samples.without(sampled[column]).show(samples)
     ]
-    return [[c, *map(to_form, column_facts(view, schema, c, gone).samples)] for c in lost]
+    return [[c, *map(to_form, column_samples(view, schema, c, gone))] for c in lost]
 
 
 def _between(
