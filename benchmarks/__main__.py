@@ -7,16 +7,18 @@ as a separate program where one is installed: in this environment, or in the one
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import import_module
 
 STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
-    "rank", "near", "session", "tables", "scale", "feeds", "cold",
+    "rank", "near", "cost", "session", "tables", "scale", "feeds", "cold",
 )  # fmt: skip
-ASKED = ("gpu", "exchange", "store", "placement")
-"""Stages that run only when named: they need what few machines have, or were run for a decision."""
+ASKED = ("gpu", "exchange", "store", "placement", "far")
+"""Stages that run only when named: they need what few machines have, an idle disk of 60 GB, or were
+run for a decision."""
 
 
 def main() -> None:
@@ -26,7 +28,8 @@ def main() -> None:
         if stage not in STAGES + ASKED:
             sys.exit(f"no benchmark {stage!r}; there are: {', '.join(STAGES + ASKED)}")
     if len(chosen) == 1:
-        print(f"\n== {chosen[0]}", flush=True)
+        load = os.getloadavg()[0]
+        print(f"\n== {chosen[0]} (load of the machine before: {load:.1f})", flush=True)
         import_module(f"benchmarks.bench_{chosen[0]}").main()
         return
     for stage in chosen:

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.batches import BATCH, TABLE, timed, verdict
-from benchmarks.tpch import DATA, lineitem, random_lines, write
+from benchmarks.tpch import lineitem, made, random_lines, without_views, write
 from holdfast import Options, Profile, Source
 
 WARM = 3
@@ -76,7 +75,11 @@ def make(folder: Path, scale: str) -> None:
     from holdfast.spark.session import open_session
 
     session = open_session()
-    path, batches_of = (_parquet(scale), _rows) if scale == "10" else (lineitem(scale), _lines)
+    path, batches_of = (
+        (made(scale, ("lineitem",), "parquet")["lineitem"], _rows)
+        if scale == "10"
+        else (lineitem(scale), _lines)
+    )
     profile = Profile.create(
         folder / scale,
         {TABLE: Source(str(path))},
@@ -101,20 +104,11 @@ def _rows(path: Path, folder: Path) -> list[Path]:
     groups = random.choice(file.num_row_groups, (1 + WARM, 8), replace=False)
     paths = []
     for k, chosen in enumerate(groups.tolist()):
-        rows = _without_views(file.read_row_groups(chosen))
+        rows = without_views(file.read_row_groups(chosen))
         positions = random.choice(rows.num_rows, BATCH, replace=False)
         paths.append(folder / f"{k}.parquet")
         pq.write_table(rows.take(positions), paths[-1])
     return paths
-
-
-def _without_views(rows: pa.Table) -> pa.Table:
-    """With plain texts, which Arrow can pick rows of."""
-    fields = [
-        pa.field(field.name, pa.string()) if pa.types.is_string_view(field.type) else field
-        for field in rows.schema
-    ]
-    return rows.cast(pa.schema(fields))
 
 
 def batches(folder: Path, scale: str) -> None:
@@ -134,15 +128,6 @@ def batches(folder: Path, scale: str) -> None:
                 figures["resident"] = _resident(folder / scale / "data")
     session.stop()
     print(json.dumps(figures))
-
-
-def _parquet(scale: str) -> Path:
-    folder = DATA / f"sf{scale}-parquet"
-    if not folder.exists():
-        tool = Path(sys.executable).with_name("tpchgen-cli")
-        options = ["parquet", "-s", scale, "--tables=lineitem", f"--output-dir={folder}"]
-        subprocess.run([str(tool), *options], check=True)
-    return folder / "lineitem.parquet"
 
 
 def _drop_page_cache() -> bool:

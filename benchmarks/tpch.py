@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
 DATA = Path(__file__).with_name("data")
 
 
@@ -21,8 +23,13 @@ def lineitem(scale: str) -> Path:
 
 def tables(scale: str, names: tuple[str, ...] = TABLES) -> dict[str, Path]:
     """The CSV files of some tables, made on first use."""
-    folder = DATA / f"sf{scale}"
-    paths = {name: folder / f"{name}.csv" for name in names}
+    return made(scale, names, "csv")
+
+
+def made(scale: str, names: tuple[str, ...], form: str) -> dict[str, Path]:
+    """The files of some tables, CSV or Parquet, made on first use."""
+    folder = DATA / (f"sf{scale}" if form == "csv" else f"sf{scale}-{form}")
+    paths = {name: folder / f"{name}.{form}" for name in names}
     missing = [name for name, path in paths.items() if not path.exists()]
     if missing:
         tool = Path(sys.executable).with_name("tpchgen-cli")
@@ -30,7 +37,7 @@ def tables(scale: str, names: tuple[str, ...] = TABLES) -> dict[str, Path]:
         if command is None:
             sys.exit("tpchgen-cli is missing: install the development dependencies (make lint)")
         print(f"making {', '.join(missing)} at scale factor {scale} …", flush=True)
-        options = ["csv", "-s", scale, f"--tables={','.join(missing)}", f"--output-dir={folder}"]
+        options = [form, "-s", scale, f"--tables={','.join(missing)}", f"--output-dir={folder}"]
         subprocess.run([command, *options], check=True)
     return paths
 
@@ -55,3 +62,12 @@ def write(path: Path, header: str, lines: list[str]) -> Path:
     """Lines as a CSV file."""
     path.write_text(header + "".join(lines))
     return path
+
+
+def without_views(rows: pa.Table) -> pa.Table:
+    """With plain texts, which Arrow can pick rows of."""
+    fields = [
+        pa.field(field.name, pa.string()) if pa.types.is_string_view(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))
