@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
+from holdfast.model.errors import SetupError
+from holdfast.spark.jobs import collect
 from tests.limits import LOOKED_UP, varied
 
 pytestmark = pytest.mark.spark
@@ -186,6 +191,17 @@ def test_a_batch_of_several_tables(
         {"lines": {"inserts": frame(two, (99, 101))}, "orders": {"inserts": frame(two)}}
     )
     assert "lines(id) in orders(id)" in [str(each.constraint) for each in check.broken]
+
+
+def killed(_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield from _batches
+
+
+def test_a_worker_that_was_killed_is_an_error_that_says_what_to_do(spark: SparkSession) -> None:
+    rows = spark.range(1)
+    with pytest.raises(SetupError, match=r"lack of memory.*fewer tasks at once"):
+        collect(spark, lambda: rows.mapInArrow(killed, rows.schema))
 
 
 def test_tables_of_a_first_profile_share_jobs(

@@ -101,4 +101,10 @@ def _explained(failure: Exception) -> HoldfastError:
     unreadable = re.search(r"\[FAILED_READ_FILE.*?\] .* file:?/*(/.*?)\.?\s+SQLSTATE", text)
     if unreadable:
         return SourceError(f"{unquote(unreadable[1])}: Spark cannot read it ({cause(failure)})")
+    if "Python worker exited unexpectedly" in text:
+        return SetupError(
+            "a worker process ended while it ran a task, most likely for lack of memory; "
+            "nothing was committed. Run fewer tasks at once (--master 'local[1]' here, "
+            "fewer cores per executor on a cluster), or give the machine more memory"
+        )
     return SetupError(f"a Spark job failed: {cause(failure)}")
