@@ -358,7 +358,13 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 def small_limits(**changed: Any) -> Iterator[pytest.MonkeyPatch]:
     """Thresholds low enough that small tables reach what large ones do; nothing is flushed."""
     few = {"part_from_candidates": 0, "difference_share": 1e9, "differences": 3, "located_rows": 1}
-    few |= {"sent_positions": 1, "survey": 1, "surveyed_rows": 4, "block_bytes": 64}
+    few |= {
+        "sent_positions": 1,
+        "survey": 1,
+        "surveyed_rows": 4,
+        "block_bytes": 64,
+        "rung_entries": 3,
+    }
     with pytest.MonkeyPatch.context() as patch:
         varied(patch, **{**few, **changed})
         patch.setattr(files, "sync_file", lambda _path: None)

@@ -115,18 +115,33 @@ def check_ranged(place: Any, ranges: Any) -> None:
                 return
 
 
+@inlined
+def _before(codes: Any, at: int, wanted: Any, right: int) -> bool:
+    """Whether a code is less than the wanted one; for the right end, or equal to it."""
+    return codes[at] < wanted or (right == 1 and codes[at] == wanted)
+
+
 @kernel
-def search(place: Any, codes: Any, wanted: Any, lo: Any, hi: Any) -> None:
+def search(place: Any, codes: Any, rungs: Any, step: int, wanted: Any, lo: Any, hi: Any) -> None:
     """For each wanted code the entries of ``codes``, which ascend, that equal it: from ``lo`` to
-    before ``hi``. Only the blocks on the way there are compared."""
+    before ``hi``. Only the blocks on the way there are compared; ``rungs``, every ``step``-th code
+    from the first on or none, make it short."""
     for i in range(wanted.size):
         for right in range(2):
-            start, stop = lo[i] * right, codes.size
+            low, high = 0, rungs.size
+            while low < high:
+                middle = (low + high) >> 1
+                if _before(rungs, middle, wanted[i], right):
+                    low = middle + 1
+                else:
+                    high = middle
+            start = max(lo[i] * right, (low - 1) * step + 1 if low else 0)
+            stop = low * step if low < rungs.size else codes.size
             while start < stop:
                 middle = (start + stop) >> 1
                 if not check(place, middle, middle + 1):
                     return
-                if codes[middle] < wanted[i] or (right == 1 and codes[middle] == wanted[i]):
+                if _before(codes, middle, wanted[i], right):
                     start = middle + 1
                 else:
                     stop = middle

@@ -71,9 +71,13 @@ class Thresholds:
     segment_bytes: int = 1 << 28
     """Bytes of its words at which a segment is closed, if it has fewer rows by then."""
 
-    block_bytes: int = 1 << 14
+    block_bytes: int = 1 << 11
     """Bytes of a file that have a checksum of their own, a power of two from 16 on: a process
     compares those blocks that it uses."""
+
+    rung_entries: int = 1 << 8
+    """Every so many-th entry of a sorted array is written once more, beside the others: a search
+    reads as many entries as lie between two of them."""
 
     piece_bytes: int = 1 << 26
     """Bytes of rows that are parsed and encoded at once."""

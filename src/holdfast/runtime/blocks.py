@@ -64,11 +64,16 @@ class Sums:
 
     def add(self, data: memoryview) -> None:
         """Take in the next bytes."""
+        size = 1 << self._shift
         while data:
-            piece = data if self._ended else data[: (1 << self._shift) - self._length]
+            if not (self._length or self._ended):
+                whole = len(data) & -size
+                self._sums += [zlib.crc32(data[at : at + size]) for at in range(0, whole, size)]
+                data = data[whole:]
+            piece = data if self._ended else data[: size - self._length]
             self._last = zlib.crc32(piece, self._last)
             self._length += len(piece)
-            if self._length == 1 << self._shift and not self._ended:
+            if self._length == size and not self._ended:
                 self._sums.append(self._last)
                 self._last = self._length = 0
             data = data[len(piece) :]

@@ -22,9 +22,9 @@ from holdfast.tasks.segments import (
     index_codes,
     is_chained,
     live_positions,
-    map_arrays,
     map_chains,
     map_words,
+    open_arrays,
     open_raw,
 )
 from holdfast.tasks.view import View
@@ -127,11 +127,13 @@ def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:
 
 
 def _sorts(path: Path, codes: NDArray[np.int64]) -> bool:
-    arrays, _ = map_arrays(path)
+    file = open_arrays(path)
+    arrays = file.whole()
     stored, positions = arrays["codes"], arrays["positions"]
     whole = np.array_equal(np.sort(positions), np.arange(len(codes)))
     return (
         whole
+        and file.has_own_rungs("codes")
         and bool((stored[1:] >= stored[:-1]).all())
         and np.array_equal(stored, codes[positions])
     )

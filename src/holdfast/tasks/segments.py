@@ -8,6 +8,7 @@ writes a new *dead* file, a bitmap. All but raw rows are memory-mapped, and neve
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +65,15 @@ def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts
     return sink.seal()
 
 
+def write_sorted(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts: Any) -> str:
+    """The same for arrays of which the first ascends, and is searched. Some of its entries are
+    written once more, close together: a search that begins there reads little of the file."""
+    first, step = next(iter(arrays.values())), thresholds.current.rung_entries
+    if len(first) > step:
+        facts["rungs"] = [step, b64encode(first[::step].tobytes()).decode()]
+    return write_arrays(root, path, arrays, **facts)
+
+
 class ArrayFile:
     """A memory-mapped file of arrays, of which only checked parts may be read: each method checks
     the part that it is asked for, and returns it, or whole arrays with only that part checked."""
@@ -84,6 +94,8 @@ class ArrayFile:
         # What describes the arrays lies before the first of them.
         self._file.check(0, min(place.offset for place in self.places.values()))
         self.facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
+        self._step, rungs = self.facts.pop("rungs", (1, ""))
+        self._rungs = b64decode(rungs)
 
     def __len__(self) -> int:
         return min(map(len, self._arrays.values()))
@@ -111,11 +123,17 @@ class ArrayFile:
         return self._arrays[name]
 
     def search(self, name: str, wanted: NDArray[Any]) -> tuple[I64, I64]:
-        """Where each wanted value begins and ends in a sorted array."""
+        """Where each wanted value begins and ends in the sorted array."""
         lo, hi = np.zeros((2, len(wanted)), np.int64)
-        checksums.search(self.places[name], self._arrays[name], wanted, lo, hi)
+        array = self._arrays[name]
+        rungs = np.frombuffer(self._rungs, array.dtype)
+        checksums.search(self.places[name], array, rungs, self._step, wanted, lo, hi)
         self._file.require_undamaged()
         return lo, hi
+
+    def has_own_rungs(self, name: str) -> bool:
+        """Whether searches in the sorted array begin at entries of it."""
+        return self._rungs in (b"", self._arrays[name][:: self._step].tobytes())
 
     def unchecked(self, name: str) -> NDArray[Any]:
         """An array for a kernel that checks what it reads; afterwards ``require_undamaged``."""
@@ -248,7 +266,7 @@ def write_index(root: Path, path: str, codes: U64) -> str:
     sorted_codes, positions = kernels.sort(codes)
     # The driver cuts columns into ranges by these, without touching the codes themselves.
     cuts = sorted_codes[:: max(1, len(codes) // _CUTS)].tolist()
-    return write_arrays(root, path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
+    return write_sorted(root, path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
 
 
 def build_indexes(

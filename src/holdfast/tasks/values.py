@@ -37,7 +37,7 @@ from holdfast.tasks.segments import (
     live_positions,
     map_words,
     open_arrays,
-    write_arrays,
+    write_sorted,
 )
 from holdfast.tasks.view import View
 
@@ -534,7 +534,7 @@ def written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> 
     }
     if frequencies:
         arrays["count"] = entries[:, 3].astype(np.int64)
-    path = write_arrays(root, unique(prefix, "values"), arrays)
+    path = write_sorted(root, unique(prefix, "values"), arrays)
     return TaskResult({"part": path, "entries": len(entries)})
 
 
