@@ -24,7 +24,7 @@ from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from holdfast.tasks.topics import Access, Range, partitions, records
-from tests.feeds.following import follow, profiled, stored
+from tests.feeds.following import follow, follower, profiled, stored
 from tests.feeds.servers import Connect, Postgres, debezium
 
 pytestmark = pytest.mark.feeds
@@ -189,6 +189,67 @@ def test_a_profile_has_the_rows_of_the_database(source: Source, tmp_path: Path, 
         assert not course.failed, course.failed
         source.expect_equal(store, f"seed {seed}, step {step}")
     assert sent_again, "no connector sent anything again, so nothing of this was tried"
+
+
+def pairs(draw: random.Random, step: int) -> str:
+    """A transaction after which both tables have the same rows with numbers from 100 on."""
+    id_ = draw.randrange(100, 110)
+    change = draw.choice([
+        f"insert into orders(id, name) values ({id_}, 's{step}');"
+        f" insert into nokey values ({id_}, 's{step}')",
+        f"update orders set name = 's{step}' where id >= {id_};"
+        f" update nokey set b = 's{step}' where a >= {id_}",
+    ])  # fmt: skip
+    return (
+        f"begin; delete from nokey where a = {id_}; delete from orders where id = {id_}; {change};"
+        " commit;\n"
+    )
+
+
+def _behind(store: Store, feed: Followed) -> str | None:
+    (status,) = flow.status(store, [feed], lambda: InProcess(1))
+    assert status.error is None
+    return status.behind
+
+
+def test_a_version_is_a_moment_of_the_database(source: Source, tmp_path: Path) -> None:
+    """What a transaction changes in two tables is one version, while the connector writes, and is
+    killed."""
+    draw = random.Random(3)
+    store = profiled(tmp_path / "p", TABLES)
+    topics = ",".join(f"{source.prefix}.public.{table}" for table in TABLES)
+    options = {"bootstrap": source.bootstrap, "transactions": f"{source.prefix}.transaction"}
+    tables = (FeedTable("orders", ("id",)), FeedTable("nokey"))
+    feed = Followed("shop", f"kafka:{topics}", tables, debezium=True, options=options)
+    taken = 0
+
+    def step(most: int | None) -> bool:
+        """Take a step; whether there was none."""
+        nonlocal taken
+        if follower(store, rows=most).step(feed) is None:
+            return True
+        taken += 1
+        orders = {(row[0], row[1]) for row in stored(store, "orders") if row[0] >= 100}
+        assert orders == {row for row in stored(store, "nokey") if (row[0] or 0) >= 100}
+        return False
+
+    for number in range(8):
+        writes = threading.Thread(
+            target=source.run, args=["".join(pairs(draw, number) for _ in range(20))]
+        )
+        writes.start()
+        while writes.is_alive():
+            step(draw.choice([1, 3, None]))
+        writes.join()
+        if number % 3 == 2:
+            source.connect.kill()
+            source.connect.start()
+            source.run(pairs(draw, number))
+    source.connect.wait_for(
+        "the end of the last transaction", lambda: step(None) and not _behind(store, feed)
+    )
+    source.expect_equal(store, "at the end")
+    assert taken > 8
 
 
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "200"))

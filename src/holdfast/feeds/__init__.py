@@ -10,4 +10,5 @@ left of several changes of one row, is none of its concern.
     events.py     events of Debezium in such files
     delta.py      the change feed of a Delta table
     kafka.py      topics of Kafka: events of Debezium, or rows in JSON
+    transactions.py  how far a step of topics goes that divides no transaction
 """

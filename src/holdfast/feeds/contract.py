@@ -75,8 +75,7 @@ class Step:
     span: str  # what messages call it, such as "versions 4 to 9"
     changes: ChangeRows | None  # None: nothing changed, and only the position moves on
     others: Mapping[str, ChangeRows] = field(default_factory=dict)
-    """What changed in further tables. All tables change in one version, so a feed of several never
-    divides a transaction of its source between steps."""
+    """What changed in further tables. All tables change in one version."""
 
 
 class Feed(Protocol):
@@ -91,6 +90,10 @@ class Feed(Protocol):
     def identity(self) -> JsonObject:
         """What must not change under the same name, without credentials: the path or topic, the
         number of partitions, the mapping. It is stored, and compared before every step."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether its tables may be at different moments of the source after a step."""
 
     def head(self) -> Position:
         """The newest position."""

@@ -77,6 +77,11 @@ class Delta:
         """The path of the table."""
         return {"path": self.path}
 
+    @property
+    def apart(self) -> bool:
+        """There is one table."""
+        return False
+
     def head(self) -> Position:
         """The newest version."""
         with _errors(self.path):

@@ -78,6 +78,11 @@ class Folder:
             "order": list(given.order),
         }
 
+    @property
+    def apart(self) -> bool:
+        """Whether there are several tables, whose events may arrive in different files."""
+        return bool(self.given.others)
+
     def head(self) -> Position:
         """All files that are there now."""
         return {"files": {**self._files()}}

@@ -3,19 +3,24 @@
 A position has the offset of the next record of each partition, and, of events of Debezium, how far
 those were applied, because a connector may send them again. Records are read in tasks, by a client
 of its own in each, between two offsets of a partition.
+
+With a topic of transactions, too, a step ends where a transaction of the source does, in all
+topics; else it ends in each where it happens to.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.feeds import events
+from holdfast.feeds import transactions as of_source
 from holdfast.feeds.contract import Bounds, EventForm, Given, Position, Run, Step
 from holdfast.input.change_rows import CHANGE_TYPE, DELETE, USUAL, ChangeRows
 from holdfast.input.row_input import RowInput
@@ -30,6 +35,9 @@ from holdfast.tasks.event_rows import EventTable
 from holdfast.tasks.topic_events import EventRange, event_rows, fields, look, truncated_among_others
 from holdfast.tasks.topic_rows import RowRange, json_rows, lines
 from holdfast.tasks.topics import Access, Range, partitions, removed
+from holdfast.tasks.transactions import NOTHING
+
+log = logging.getLogger("holdfast")
 
 MOST_RECORDS = 200_000
 """Records of a step, unless another bound is given."""
@@ -39,8 +47,11 @@ VARIABLES = "HOLDFAST_KAFKA_"
 ``HOLDFAST_KAFKA_SASL_PASSWORD`` is ``sasl.password``."""
 
 _FILE = "HOLDFAST_KAFKA_CONFIG"
-_OPTIONS = ("bootstrap", "config", "start")
+_OPTIONS = ("bootstrap", "config", "start", "transactions")
 _BEGINNING, _END = "beginning", "end"
+_LAST_ENDS = 1_000
+"""Of so many records of the topic of transactions, one at least is looked for that tells an end."""
+
 _TOPIC = re.compile(r"[\w.-]{1,249}", re.ASCII)
 
 Offsets: TypeAlias = dict[int, int]
@@ -78,7 +89,20 @@ def opened(address: str, given: Given) -> Kafka:
         )
     for table in tables:
         _encodings(table)
-    return Kafka(address, dict(zip(topics, tables, strict=True)), start, _access(address, given))
+    transactions = given.options.get("transactions")
+    if transactions is not None and not _TOPIC.fullmatch(transactions):
+        raise InputError(
+            f"{address}: transactions is {transactions!r}, which is no name of a topic"
+        )
+    if transactions is not None and given.events is None:
+        raise InputError(
+            f"{address}: the topic {transactions!r} tells of transactions of Debezium, so the "
+            "records must be its events: give --debezium"
+        )
+    return Kafka(
+        address, dict(zip(topics, tables, strict=True)), start, _access(address, given),
+        transactions,
+    )  # fmt: skip
 
 
 def _encodings(given: Given) -> dict[str, Encoding]:
@@ -154,46 +178,124 @@ class Kafka:
     tables: Mapping[str, Given]  # by topic
     start: str
     access: Access = field(repr=False)
+    transactions: str | None = None  # the topic that tells of them
 
     @property
     def identity(self) -> JsonObject:
         """The topics, and what their records mean."""
         return {"topics": {topic: _meaning(given) for topic, given in self.tables.items()}}
 
+    @property
+    def apart(self) -> bool:
+        """Whether a transaction may be divided between versions."""
+        return len(self.tables) > 1 and self.transactions is None
+
     def head(self) -> Position:
         """The offsets of the next records."""
-        return _position({t: _ends(partitions(self.access, t)) for t in self.tables}, {})
+        topics = [*self.tables, *([self.transactions] if self.transactions else [])]
+        return _position({topic: _ends(partitions(self.access, topic)) for topic in topics}, {})
 
     def read(self, after: Position | None, bounds: Bounds) -> Step | None:
-        """The next records of all partitions."""
+        """The next records of all partitions; whole transactions, if it is told which these are."""
         topics = [self._found(topic, after) for topic in self.tables]
         if after is None and self.start == _END:
-            return Step(_position({t.name: t.head for t in topics}, {}), "the end", None)
+            return Step(self._at_end(topics), "the end", None)
+        records = bounds.rows or MOST_RECORDS
         busy = sum(end > topic.at[n] for topic in topics for n, end in topic.head.items())
         if not busy:
             return None
-        most = max(1, (bounds.rows or MOST_RECORDS) // busy)
+        most: int | None = max(1, records // busy)
         applied = _applied(after)
+        reach = self._reach(topics, after, applied, records)
+        if reach is not None:
+            most = None
+            topics = [replace(topic, head={**reach.ends[topic.name]}) for topic in topics]
+            if reach.waits:
+                log.info("%s: %s", self.address, reach.waits)
+            if all(topic.at == topic.head for topic in topics):
+                return None
         ends: dict[str, Offsets] = {}
         changes: dict[str, ChangeRows | None] = {}
         for topic in topics:
             before = applied.get(topic.name, {})
             read = _event_changes if topic.given.events else _row_changes
-            run = self.tables[topic.name].run or next(iter(self.tables.values())).run
-            changes[topic.name], ends[topic.name], then = read(topic, before, most, run)
+            changes[topic.name], ends[topic.name], then = read(topic, before, most, self._run)
             applied[topic.name] = {**before, **then}
         first, *others = self.tables
         further = {
             self.tables[name].table: rows for name in others if (rows := changes[name]) is not None
         }
-        return Step(_position(ends, applied), _span(topics, ends), changes[first], further)
+        position = _position(ends, applied)
+        if reach is not None:
+            # A snapshot before the last end is of a database whose log began anew.
+            snapshots = _snapshots(applied) - _snapshots(_applied(after))
+            ended = min((reach.ended, *snapshots))
+            position = self._with_transactions(position, reach.next, ended)
+        return Step(position, _span(topics, ends), changes[first], further)
 
     def behind(self, after: Position | None) -> str:
-        """The number of records to read."""
-        number = sum(self._found(topic, after).number for topic in self.tables)
+        """The number of records to read, and what a transaction waits for."""
+        topics = [self._found(topic, after) for topic in self.tables]
+        number = sum(topic.number for topic in topics)
         if after is None and self.start == _END:
             number = 0
-        return f"{number:,} record{'s' * (number > 1)}" if number else ""
+        if not number:
+            return ""
+        reach = self._reach(topics, after, _applied(after), 1)
+        waits = f" ({reach.waits})" if reach is not None and reach.waits else ""
+        return f"{number:,} record{'s' * (number > 1)}{waits}"
+
+    @property
+    def _run(self) -> Run | None:
+        return next(iter(self.tables.values())).run
+
+    def _reach(
+        self,
+        topics: list[_Topic],
+        after: Position | None,
+        applied: Mapping[str, Mapping[str, JsonObject]],
+        most: int,
+    ) -> of_source.Reach | None:
+        """How far a step goes so that it divides no transaction; None if nothing tells these."""
+        if self.transactions is None:
+            return None
+        told = self._ends_told(after)
+        ended = int(str((after or {}).get("ended", NOTHING)))
+        ranges = [
+            Range(topic.name, number, offset, topic.head[number])
+            for topic in topics for number, offset in topic.at.items()
+        ]  # fmt: skip
+        assert self._run is not None
+        return of_source.reach(self._run, self.access, told, ended, ranges, applied, most)
+
+    def _ends_told(self, after: Position | None) -> Range:
+        """The records of the topic of transactions that are new."""
+        assert self.transactions is not None
+        known = after is not None and self.transactions in _topics(after)
+        topic = self._found(self.transactions, after if known else None)
+        of_source.expect_one(topic.name, len(topic.at))
+        ((number, first),) = topic.at.items()
+        return Range(topic.name, number, first, topic.head[number])
+
+    def _at_end(self, topics: list[_Topic]) -> Position:
+        """The position at the end of all topics: what ended until then is not waited for."""
+        position = _position({topic.name: topic.head for topic in topics}, {})
+        if self.transactions is None:
+            return position
+        told = self._ends_told(None)
+        first = max(told.first, told.end - _LAST_ENDS)
+        assert self._run is not None
+        last = of_source.last_place(self._run, self.access, replace(told, first=first))
+        return self._with_transactions(position, told.end, last)
+
+    def _with_transactions(self, position: Position, offset: int, ended: int) -> Position:
+        """A position with one in the topic of transactions."""
+        assert self.transactions is not None
+        return {
+            **position,
+            "offsets": {**_topics(position), self.transactions: {"0": offset}},
+            "ended": ended,
+        }
 
     def _found(self, name: str, after: Position | None) -> _Topic:
         """A topic, with the offsets between which is read."""
@@ -203,7 +305,8 @@ class Kafka:
         else:
             at = _offsets(after, name)
             self._expect(name, at, there)
-        return _Topic(name, self.tables[name], self.access, at, _ends(there))
+        given = self.tables.get(name) or next(iter(self.tables.values()))
+        return _Topic(name, given, self.access, at, _ends(there))
 
     def _expect(self, name: str, at: Offsets, there: Mapping[int, tuple[int, int]]) -> None:
         """Raise an error if reading cannot go on."""
@@ -227,7 +330,7 @@ class Kafka:
 
 
 def _event_changes(
-    topic: _Topic, applied: Mapping[str, JsonObject], most: int, run: Run | None
+    topic: _Topic, applied: Mapping[str, JsonObject], most: int | None, run: Run | None
 ) -> tuple[ChangeRows | None, Offsets, dict[str, JsonObject]]:
     """What events of Debezium change, up to where, and how far they were applied then. They are
     looked at first: events that were sent again, that empty the table, or that belong to one
@@ -264,10 +367,11 @@ def _event_changes(
 
 
 def _row_changes(
-    topic: _Topic, _applied: Mapping[str, JsonObject], most: int, _run: Run | None
+    topic: _Topic, _applied: Mapping[str, JsonObject], most: int | None, _run: Run | None
 ) -> tuple[ChangeRows | None, Offsets, dict[str, JsonObject]]:
     """What records change that are rows, up to where."""
     given = topic.given
+    assert most is not None
     ends = {number: min(topic.head[number], first + most) for number, first in topic.at.items()}
     ops, column = given.ops or USUAL, given.op_column or CHANGE_TYPE
     if DELETE not in ops.values():  # a record without a value is one all the same
@@ -326,10 +430,15 @@ def _position(
     return position
 
 
-def _offsets(position: Position, topic: str) -> Offsets:
+def _topics(position: Position) -> dict[str, Any]:
+    """The offsets of a position, by topic."""
     offsets = position["offsets"]
     assert isinstance(offsets, dict)
-    of_topic = offsets[topic]
+    return offsets
+
+
+def _offsets(position: Position, topic: str) -> Offsets:
+    of_topic = _topics(position)[topic]
     assert isinstance(of_topic, dict)
     return {int(number): int(str(offset)) for number, offset in of_topic.items()}
 
@@ -338,6 +447,12 @@ def _applied(position: Position | None) -> dict[str, dict[str, JsonObject]]:
     applied = (position or {}).get("applied", {})
     assert isinstance(applied, dict)
     return {t: dict(of_topic) for t, of_topic in applied.items()}
+
+
+def _snapshots(applied: Mapping[str, Mapping[str, JsonObject]]) -> set[int]:
+    """The places of the snapshots that were read."""
+    forms = [form for of_topic in applied.values() for form in of_topic.values()]
+    return {int(str(form["snapshot"])) for form in forms if "snapshot" in form}
 
 
 def _span(topics: list[_Topic], ends: Mapping[str, Offsets]) -> str:

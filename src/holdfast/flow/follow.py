@@ -344,10 +344,11 @@ def status(store: Store, feeds: Sequence[Followed], run: Callable[[], Runner]) -
     told = []
     for name in dict.fromkeys((*version.feeds, *given)):
         record, followed = version.feeds.get(name), given.get(name)
-        head, behind, error = None, None, None
+        head, behind, error, apart = None, None, None, None
         if followed is not None:
             try:
                 feed = followed.opened(version, run().run if followed.debezium else None)
+                apart = feed.apart
                 head = feed.head()
                 behind = feed.behind(record.position if record else None)
             except HoldfastError as failure:
@@ -365,6 +366,7 @@ def status(store: Store, feeds: Sequence[Followed], run: Callable[[], Runner]) -
                 error,
                 record.last if record else None,
                 stops.get(name),
+                apart,
             )
         )
     return told

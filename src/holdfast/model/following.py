@@ -80,7 +80,7 @@ class FeedStatus(Serializable):
 
     FORM = (
         "name", "table", "address", "version", "time", "position", "head", "behind", "error",
-        "last", "stopped",
+        "last", "stopped", "apart",
     )  # fmt: skip
 
     name: str
@@ -94,3 +94,4 @@ class FeedStatus(Serializable):
     error: str | None = None  # why not
     last: LastStep | None = None  # the last step; None: there was none, or it was not kept
     stopped: FeedStop | None = None  # None: nothing stopped it since
+    apart: bool | None = None  # whether its tables may be at different moments; None: not known

@@ -52,6 +52,8 @@ _SOURCE = pa.schema(
         ("txId", pa.string()),
         ("sequence", pa.string()),
         ("snapshot", pa.string()),
+        ("schema", pa.string()),
+        ("table", pa.string()),
     ]
 )
 _TRANSACTION = pa.schema([("id", pa.string()), ("total_order", pa.int64())])
@@ -76,6 +78,7 @@ class Events:
     sequence: pa.Array
     snapshot: pa.Array
     order: pa.Array  # in the transaction
+    collection: pa.Array  # the table in the source, with its schema
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -123,6 +126,7 @@ def events_of(records: pa.RecordBatch, topic: str) -> Events:
         source.column("sequence"),
         source.column("snapshot"),
         transaction.column("total_order"),
+        pc.binary_join_element_wise(source.column("schema"), source.column("table"), "."),
     )
 
 

@@ -114,8 +114,7 @@ def _last_cut(batch: pa.RecordBatch, item: EventRange) -> int:
 def transactions(events: Events) -> NDArray[np.int64]:
     """A number for the transaction of each event; 0 for one that was not streamed, or does not say.
     A tombstone belongs to the delete before it."""
-    streamed = pc.or_(pc.is_null(events.snapshot), pc.is_in(events.snapshot, _STREAMED))
-    ids = pc.if_else(streamed, events.transaction, None)
+    ids = pc.if_else(pa.array(is_streamed(events)), events.transaction, None)
     ids = pc.if_else(pc.equal(events.ops, "tombstone"), None, pc.fill_null(ids, ""))
     ids = pc.fill_null(pc.fill_null_forward(ids), "")
     codes = ids.dictionary_encode()
@@ -123,6 +122,12 @@ def transactions(events: Events) -> NDArray[np.int64]:
     nothing = pc.index(codes.dictionary, "").as_py()
     numbers[numbers == nothing + 1] = 0
     return numbers
+
+
+def is_streamed(events: Events) -> NDArray[np.bool_]:
+    """Which events tell of a change, and not of a row that was read."""
+    streamed = pc.or_(pc.is_null(events.snapshot), pc.is_in(events.snapshot, _STREAMED))
+    return flags_of(pc.and_(streamed, events.enveloped))
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -47,11 +47,18 @@ def feeds(page: Page, every: Sequence[FeedStatus]) -> None:
         if feed.stopped is not None:
             when, why = moment(feed.stopped.time), plain(feed.stopped.error)
             page.line(f"{plain(feed.name)}: stopped at {when}: {why}", "red")
+    which = []
     if len({feed.table for feed in every if feed.version}) > 1:
+        which.append("different feeds, which are read one after the other,")
+    which += [
+        f"{plain(feed.name)}, whose transactions may arrive in parts,"
+        for feed in every
+        if feed.apart
+    ]
+    for each in which:
         page.line(
-            "Feeds are read one after the other, so tables of different feeds are not at the same "
-            "moment: an inclusion dependency between them can break in one version and hold again "
-            "in a later one.",
+            f"Tables of {each} are not at the same moment of the source: an inclusion dependency "
+            "between them can break in one version and hold again in a later one.",
             "dim",
         )
 
