@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pyarrow import parquet
 
 from holdfast.api import Profile
 from holdfast.report import written
+from holdfast.report.terminal.suspects import suspects
+from holdfast.screen.page import Page
 from holdfast.tasks import suspects as tasks
 from tests.cli.conftest import Run, write
 
@@ -35,28 +38,35 @@ def test_rules_that_nearly_hold_and_their_cells(dirty: Path, run: Run) -> None:
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
         "orders: 3 rules nearly hold",
-        "  key(id)          1 value is used twice (2 rows)",
-        "  city -> country  1 row of 300 differs from the rest of their city",
-        "  country -> city  1 row of 300 differs from the rest of their country",
+        "  1  key(id)          1 value is used twice (2 rows)",
+        "  2  city -> country  1 row of 300 differs from the rest of their city",
+        "  3  country -> city  1 row of 300 differs from the rest of their country",
         "4 cells are suspected",
-        "  score  row      column   value  suggested               by",
-        "   1.00  6, Graz  id       4      used by 2 rows          orders: key(id)",
-        "   1.00  2, Lyon  id       4      used by 2 rows          orders: key(id)",
-        "   0.99  9        country  AT     IT (99 of 100 rows)     orders: city -> country",
-        "   0.99  9        city     Rome   Graz (100 of 101 rows)  orders: country -> city",
+        "  score  row      column   value  suggested               by rule",
+        "   1.00  6, Graz  id       4      used by 2 rows          1",
+        "   1.00  2, Lyon  id       4      used by 2 rows          1",
+        "   0.99  9        country  AT     IT (99 of 100 rows)     2",
+        "   0.99  9        city     Rome   Graz (100 of 101 rows)  3",
     ]
 
 
-def test_a_narrow_screen_wraps_the_rule_and_keeps_the_score(
-    dirty: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+def test_rules_that_are_not_shown_have_no_number(
+    dirty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They are written out, and wrapped where they are too wide."""
     monkeypatch.setenv("COLUMNS", "72")
-    lines = run("suspects", dirty, "-q").out.splitlines()
+    printed = StringIO()
+    found = Profile.open(dirty, engine="process").suspects()
+    suspects(Page(printed, limit=2), found)
+    lines = printed.getvalue().splitlines()
     assert max(map(len, lines)) <= 72
-    assert lines[5].split() == ["score", "row", "column", "value", "suggested", "by"]
-    scores = [line[2:7].strip() for line in lines[6:]]
-    assert [*filter(None, scores)] == ["1.00", "1.00", "0.99", "0.99"]
-    assert " ".join(lines[-3:]).split()[-4:] == ["orders:", "country", "->", "city"]
+    assert lines[3].strip() == "… and 1 more (--all shows them)"
+    cells = [line.split() for line in lines[6:]]
+    assert [cell[0] for cell in cells[:4]] == ["1.00", "1.00", "0.99", "0.99"]
+    assert [cell[-1] for cell in cells[:3]] == ["1", "1", "2"]
+    assert " ".join(" ".join(cell) for cell in cells[3:]).split()[-4:] == [
+        "orders:", "country", "->", "city"
+    ]  # fmt: skip
 
 
 def test_one_rule(dirty: Path, run: Run) -> None:
@@ -119,12 +129,12 @@ def test_values_that_are_missing_elsewhere(stray: Path, run: Run) -> None:
     ]
     assert run("suspects", stray, "-q").out.splitlines() == [
         "visits: 1 rule nearly holds",
-        "  visits(city) in cities(city)  2 values are missing (3 rows)",
+        "  1  visits(city) in cities(city)  2 values are missing (3 rows)",
         "3 cells are suspected",
-        "  score  row  column  value     suggested            by",
-        "   1.00  9    city    Atlantis  not in cities(city)  visits(city) in cities(city)",
-        "   1.00  11   city    Atlantis  not in cities(city)  visits(city) in cities(city)",
-        "   1.00  7    city    Tuirkub   Turkub               visits(city) in cities(city)",
+        "  score  row  column  value     suggested            by rule",
+        "   1.00  9    city    Atlantis  not in cities(city)  1",
+        "   1.00  11   city    Atlantis  not in cities(city)  1",
+        "   1.00  7    city    Tuirkub   Turkub               1",
     ]
     form = json.loads(run("suspects", stray, rule, "--format", "json", "-q").out)
     assert (form["total"], form["groups"]) == (3, 2)

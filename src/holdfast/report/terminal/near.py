@@ -53,13 +53,18 @@ def heading(rules: int) -> str:
     return f"{number} nearly {'hold' if rules > 1 else 'holds'}"
 
 
-def rules_with_numbers(page: Page, near: Sequence[NearRule], indent: int) -> None:
-    """Rules, and beside each how far it is from holding."""
+def rules_with_numbers(
+    page: Page, near: Sequence[NearRule], indent: int, start: int | None = None
+) -> None:
+    """Rules, and beside each how far it is from holding; counted from ``start``, if it is given."""
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=False)
+    if start is not None:
+        grid.add_column(justify="right", no_wrap=True)
     grid.add_column(style="yellow", overflow="fold")
     grid.add_column(overflow="fold")
-    for each in near[: page.limit]:
-        grid.add_row(plain(each.rule.body), plain(each.sentence))
+    for place, each in enumerate(near[: page.limit]):
+        number = [] if start is None else [str(start + place)]
+        grid.add_row(*number, plain(each.rule.body), plain(each.sentence))
     page.table(grid, indent)
     page.more(len(near), indent)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from rich.table import Table
 
+from holdfast.model.constraints import Constraint
 from holdfast.model.near import NearRule, Suspect, Suspects
 from holdfast.report.terminal.near import heading, rules_with_numbers
 from holdfast.screen.page import GAP, WIDEST_CELL, Page
@@ -17,11 +18,15 @@ _FIRST = 2
 
 
 def suspects(page: Page, found: Suspects) -> None:
-    """Each table's rules, then the cells."""
+    """Each table's rules, which are counted, then the cells with the numbers of their rules."""
+    numbers: dict[Constraint, int] = {}
+    start = 1
     for table, rules in groupby(found.near, lambda near: near.table):
         of_table = [*rules]
         page.line(f"{plain(table)}: {heading(len(of_table))}", "bold")
-        rules_with_numbers(page, of_table, 2)
+        rules_with_numbers(page, of_table, 2, start)
+        numbers |= {near.rule: start + n for n, near in enumerate(of_table[: page.limit])}
+        start += len(of_table)
     if not found.near:
         page.line("no rule nearly holds", "green")
     elif not found.total:
@@ -29,7 +34,7 @@ def suspects(page: Page, found: Suspects) -> None:
     else:
         verb = "is" if found.total == 1 else "are"
         page.line(f"{count(found.total, 'cell')} {verb} suspected", "bold")
-        _cells(page, found.cells)
+        _cells(page, found.cells, numbers)
         page.rest(found.total - len(found.cells), 2)
 
 
@@ -88,13 +93,13 @@ def _suggested(cell: Suspect, gap: int = 1) -> str:
     return most if value is None else f"{value}{' ' * gap}{most}"
 
 
-def _cells(page: Page, cells: Sequence[Suspect]) -> None:
-    """The cells, with what most of their groups have."""
+def _cells(page: Page, cells: Sequence[Suspect], numbers: Mapping[Constraint, int]) -> None:
+    """The cells, with what most of their groups have; rules that are not shown have no number."""
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     grid.add_column("score", justify="right", no_wrap=True)
     for name in ("row", "column", "value", "suggested"):
         grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
-    grid.add_column("by", overflow="fold")  # what is too wide wraps here
+    grid.add_column("by rule", overflow="fold")  # what is too wide wraps here
     for cell in cells:
         grid.add_row(
             f"{cell.score:.2f}",
@@ -102,7 +107,7 @@ def _cells(page: Page, cells: Sequence[Suspect]) -> None:
             ", ".join(map(plain, cell.columns)),
             ", ".join(value_text(cell.row.get(name)) for name in cell.columns),
             _suggested(cell) or cell.suspicion or "",
-            plain(str(cell.rule)),
+            str(numbers.get(cell.rule, plain(str(cell.rule)))),
         )
     page.table(grid, 2)
 
