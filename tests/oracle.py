@@ -757,7 +757,11 @@ def near_rules(
                 continue
             removal, strength = nearness(rows, lhs, rhs, nulls)
             assert strength is not None
-            passes = repeats and removal <= bounds.removal * n and strength >= bounds.strength
+            parts = combinations(lhs, len(lhs) - 1) if len(lhs) > 1 else ()
+            strengths = [nearness(rows, part, rhs, nulls)[1] or 0.0 for part in parts]
+            adds = all(1 - strength <= (1 - bounds.gain) * (1 - part) for part in strengths)
+            is_strong = strength >= bounds.strength and adds
+            passes = repeats and removal <= bounds.removal * n and is_strong
             if not removal or passes:
                 determining[rhs].append({*lhs})
             if removal and passes:

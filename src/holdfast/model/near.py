@@ -54,6 +54,10 @@ class NearBounds:
     repeated_share: float = 0.01
     """And such a share of the rows at least."""
 
+    gain: float = 0.5
+    """The least share of what a lhs without one of its columns leaves open that this column
+    explains."""
+
     columns: int = 2
     """The most columns of a lhs, and of a key."""
 

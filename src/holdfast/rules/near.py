@@ -13,7 +13,7 @@ those that may pass are counted. What is listed is exact in any table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -62,6 +62,10 @@ class NearSearchResult:
     rules: Sequence[NearRule]
     complete_up_to: int
     left_out: tuple[str, ...] = ()  # kinds of other rules that there was no time for
+
+
+Dependency = tuple[Lhs, int, NearRule]
+"""A near dependency with the positions of its columns."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +167,11 @@ class _NearSearch:
         self._count_squares({rhs for _, rhs, _ in passing})
         for candidate, _ in counted:
             self._judge_key(candidate.lhs)
-        for lhs, rhs, explained in passing:
-            self._judge_dependency(lhs, rhs, *explained)
+        found = [(lhs, rhs, self._dependency(lhs, rhs, *counts)) for lhs, rhs, counts in passing]
+        for lhs, rhs, near in self._without_idle_columns([*filter(self._passes, found)]):
+            self._determining.setdefault(rhs, []).append({*lhs})
+            if near.removal:
+                self.listed.append(near)
         self._open -= self._closed
 
     def _candidates(self, size: int) -> Iterator[NearCandidate]:
@@ -365,20 +372,54 @@ class _NearSearch:
         if is_near_key and grouping.groups < self._rows and self._is_worth_counting(lhs):
             self.listed.append(self._key(lhs))
 
-    def _judge_dependency(
-        self, lhs: Lhs, rhs: int, whole: int, fraction: int, majority: int
-    ) -> None:
+    def _passes(self, found: Dependency) -> bool:
+        """Whether a dependency is strong enough, and broken by few rows; or holds."""
+        lhs, _, near = found
         grouping, bounds = self._groupings[lhs], self._bounds
-        dependency = self._dependency(lhs, rhs, whole, fraction, majority)
-        if self._is_near_key(grouping) or dependency.removal > bounds.removal * self._rows:
-            return
+        if self._is_near_key(grouping) or near.removal > bounds.removal * self._rows:
+            return False
         least = max(bounds.repeated_rows, bounds.repeated_share * self._rows)
-        strength = dependency.strength or 0.0
-        if dependency.removal and (grouping.shared_rows < least or strength < bounds.strength):
+        strong = grouping.shared_rows >= least and (near.strength or 0.0) >= bounds.strength
+        return not near.removal or strong
+
+    def _without_idle_columns(self, found: Sequence[Dependency]) -> Iterator[Dependency]:
+        """The dependencies each of whose columns explains enough of what the others leave open."""
+        doubtful = {(lhs, rhs): [*self._parts_in_doubt(lhs, rhs, near)] for lhs, rhs, near in found}
+        wanted: dict[Lhs, set[int]] = {}
+        for (_, rhs), smaller in doubtful.items():
+            for part in smaller:
+                wanted.setdefault(part, set()).add(rhs)
+        of_parts = self._strengths(wanted)
+        for lhs, rhs, near in found:
+            left = (1 - of_parts[part, rhs] for part in doubtful[lhs, rhs])
+            unexplained, share = 1 - (near.strength or 0.0), 1 - self._bounds.gain
+            if all(unexplained <= share * each for each in left):
+                yield lhs, rhs, near
+
+    def _parts_in_doubt(self, lhs: Lhs, rhs: int, near: NearRule) -> Iterator[Lhs]:
+        """A lhs without one of its columns, where that may explain nearly as much."""
+        if not near.removal or len(lhs) == 1:
             return
-        self._determining.setdefault(rhs, []).append({*lhs})
-        if dependency.removal:
-            self.listed.append(dependency)
+        estimate, unexplained = self._estimate, 1 - (near.strength or 0.0)
+        most = unexplained / (1 - self._bounds.gain)
+        for part in combinations(lhs, len(lhs) - 1):
+            known = estimate if estimate and part in estimate.place else None
+            if known is None or known.may_explain(part, rhs, most, removal=1.0):
+                yield part
+
+    def _strengths(self, wanted: Mapping[Lhs, Set[int]]) -> dict[tuple[Lhs, int], float]:
+        """How strongly left-hand sides determine columns, whatever the bounds are."""
+        candidates = [
+            NearCandidate(lhs, tuple(sorted(rhs)), (math.inf,) * len(rhs))
+            for lhs, rhs in wanted.items()
+        ]
+        counted = self._counted(candidates)
+        self._learn(counted)
+        return {
+            (candidate.lhs, rhs): self._dependency(candidate.lhs, rhs, *counts).strength or 0.0
+            for candidate, result in counted
+            for rhs, counts in zip(candidate.rhs, result.arrays["explained"].tolist(), strict=True)
+        }
 
     def _key(self, lhs: Lhs) -> NearRule:
         grouping = self._groupings[lhs]
