@@ -652,9 +652,9 @@ class Profile:
                 if kind != "deletes"
             ]
             apart: Collection[str] = ()
-            if each.changed is not None and each.changed.events is None:
-                whole = self._as_given(each.changed, table, record)
-                apart = each.changed.apart
+            if each.changed is not None:
+                changed = self._of_events(each.changed, table, record, each.row_key)
+                whole, apart = self._as_given(changed, table, record), changed.apart
             alteration = flow.evolution(runner, self._store, version, table, whole, apart)
             if alteration is not None:
                 with self._plain_interrupts():

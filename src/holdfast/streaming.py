@@ -35,6 +35,7 @@ def apply_batch(
     quarantine: str | os.PathLike[str] | None = None,
     retries: int = 10,
     secret: str | bytes | None = None,
+    evolve: bool = False,
     keep_versions: int | None = None,
     keep_days: float | None = None,
 ) -> Callable[[DataFrame, int], None]:
@@ -44,7 +45,8 @@ def apply_batch(
     every row is an insert, or with a ``row_key`` an upsert. A batch that Spark repeats is applied
     once: it is known by ``name`` and its number, and under these for other rows it is an error, as
     after a new checkpoint, whose numbers begin again; then give another ``name``. A batch that is
-    refused is an error, so that Spark does not commit it. With ``keep_versions`` or ``keep_days``
+    refused is an error, so that Spark does not commit it. With ``evolve`` new columns of the stream
+    join the table as nulls, and wider types are taken; with ``keep_versions`` or ``keep_days``
     older versions expire after a batch.
     """
     folder = None if quarantine is None else os.fspath(quarantine)
@@ -61,6 +63,7 @@ def apply_batch(
             strict=on_violation == STOP,
             quarantine=folder if on_violation == QUARANTINE else None,
             retries=retries,
+            evolve=evolve,
             keep_versions=keep_versions,
             keep_days=keep_days,
         )

@@ -65,6 +65,34 @@ def test_events_of_debezium_in_a_file_are_applied(run: Run, shop: Path, tmp_path
     assert "leave out the rest" in refused.err
 
 
+def test_new_columns_of_events_join_and_wider_types_are_taken(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, "t", "id,amount\n1,2\n2,3\n")
+    schema = ("--schema", "id int, amount int")
+    assert run("profile", tmp_path / "t.csv", "--into", tmp_path / "p", *schema).code == 0
+    fields = {"id": "int32", "amount": "int64", "note": "string"}
+    inside = [{"field": name, "type": kind} for name, kind in fields.items()]
+    after = {"id": 1, "amount": 1 << 40, "note": "a"}
+    value = {
+        "schema": {"type": "struct", "fields": [{"field": "after", "fields": inside}]},
+        "payload": {"before": None, "after": after, "op": "u", "source": {}},
+    }
+    (tmp_path / "events.jsonl").write_text(json.dumps({"key": {"id": 1}, "value": value}))
+    events = ("--changes", tmp_path / "events.jsonl", "--row-key", "id", "--debezium")
+    given = ("apply", tmp_path / "p", "--table", "t", *events)
+    refused = run(*given)
+    assert refused.code == 2
+    assert "--evolve" in refused.err
+    result = run(*given, "--evolve", "--format", "json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["updated"] == 1
+    profile = Profile.open(tmp_path / "p")
+    facts = profile.snapshot().tables["t"].facts
+    assert [(each.name, each.type, each.nulls) for each in facts] == [
+        ("id", "int", 0), ("amount", "bigint", 0), ("note", "string", 1),
+    ]  # fmt: skip
+    assert profile.verify().equal
+
+
 def test_options_of_changes_need_changes(run: Run, shop: Path, tmp_path: Path) -> None:
     feed = write(tmp_path, "feed", FEED)
     result = run("apply", shop, "--table", "orders", "--inserts", feed, "--order", "id")

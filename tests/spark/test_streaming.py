@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Profile
-from holdfast.model.errors import BatchError
+from holdfast.model.errors import BatchError, SchemaError
 from holdfast.streaming import apply_batch
 from tests.spark.conftest import KEYS
 
@@ -61,3 +61,16 @@ def test_a_batch_that_is_repeated_is_applied_once(
     assert profile.snapshot().tables["t"].rows == 3
     with pytest.raises(BatchError, match="already used for other rows"):
         apply(frame("id bigint, name string", (6, "z")), 0)
+
+
+def test_columns_of_a_stream_that_are_new_join(
+    tmp_path: Path, frame: Callable[..., DataFrame], spark: SparkSession
+) -> None:
+    profile = Profile.create(tmp_path / "p", {"t": START}, options=KEYS, session=spark)
+    rows = frame("id bigint, name string, at double, _change_type string", (2, "x", 0.5, "insert"))
+    with pytest.raises(SchemaError, match="--evolve lets it join"):
+        apply_batch(tmp_path / "p", "t", row_key=["id"])(rows, 0)
+    apply_batch(tmp_path / "p", "t", row_key=["id"], evolve=True)(rows, 0)
+    columns = profile.snapshot().tables["t"].facts
+    assert [(each.name, each.nulls) for each in columns] == [("id", 0), ("name", 0), ("at", 1)]
+    assert profile.verify().equal
