@@ -315,6 +315,33 @@ def test_rows_that_deletion_vectors_take_away_and_give_back(tmp_path: Path) -> N
 # What cannot be followed
 
 
+@pytest.mark.parametrize("start", ["beginning", "snapshot"])
+@pytest.mark.parametrize(("mode", "named"), [("name", "col-1"), ("id", "another")])
+def test_a_table_with_column_mapping(tmp_path: Path, mode: str, named: str, start: str) -> None:
+    """Of which deltalake reads no changes, and in the mode ``id`` nulls, without a word."""
+    ids = pa.field(named, pa.int64(), metadata={b"PARQUET:field_id": b"1"})
+    pq.write_table(pa.table({named: [1, 2]}, pa.schema([ids])), tmp_path / "a.parquet")
+    mapped = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
+    field = {"name": "id", "type": "long", "nullable": True, "metadata": mapped}
+    schema = json.dumps({"type": "struct", "fields": [field]})
+    metadata: dict[str, Any] = {"id": "3f1b", "format": {"provider": "parquet", "options": {}}}
+    metadata |= {"schemaString": schema, "partitionColumns": [], "createdTime": 1}
+    metadata["configuration"] = FEED | {"delta.columnMapping.mode": mode}
+    size = (tmp_path / "a.parquet").stat().st_size
+    about = {"path": "a.parquet", "partitionValues": {}, "dataChange": True, "size": size}
+    lines = [
+        {"commitInfo": {"timestamp": 1, "operation": "WRITE"}},
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        {"metaData": metadata},
+        {"add": about | {"modificationTime": 1}},
+    ]
+    (tmp_path / "_delta_log").mkdir()
+    log = tmp_path / "_delta_log" / f"{0:020}.json"
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(SourceError, match=rf"column mapping .*'{mode}'.*--snapshot"):
+        feed(tmp_path, start=start).read(None, EVERYTHING)
+
+
 def test_a_table_without_a_change_data_feed(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path, rows(1))
     for start in ("beginning", "snapshot"):

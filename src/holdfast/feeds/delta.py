@@ -147,8 +147,18 @@ class Delta:
         return Step(_position(table), f"all rows of version {table.version()}", changes)
 
     def _expect_feed(self, table: DeltaTable) -> None:
-        """Raise an error if the table says no more what changes in it."""
-        if table.metadata().configuration.get("delta.enableChangeDataFeed") != "true":
+        """Raise an error if the table does not say what changes in it, or not so that it can be
+        read."""
+        configuration = table.metadata().configuration
+        mapping = configuration.get("delta.columnMapping.mode", "none")
+        if mapping != "none":  # deltalake reads no changes then, and with "id" perhaps nulls
+            raise SourceError(
+                f"{self.path}: the table has column mapping (delta.columnMapping.mode is "
+                f"{mapping!r}), with which its changes cannot be read; give the rows as they are "
+                "now as --snapshot, which Spark reads with --input-format delta, or follow a table "
+                "without column mapping"
+            )
+        if configuration.get("delta.enableChangeDataFeed") != "true":
             raise SourceError(
                 f"{self.path}: the table has no change data feed; turn it on with ALTER TABLE ... "
                 "SET TBLPROPERTIES (delta.enableChangeDataFeed = true), and then follow it with "
