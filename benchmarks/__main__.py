@@ -16,7 +16,7 @@ STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
     "rank", "near", "cost", "session", "tables", "scale", "feeds", "cold",
 )  # fmt: skip
-ASKED = ("gpu", "exchange", "store", "placement", "far")
+ASKED = ("gpu", "exchange", "store", "placement", "far", "model")
 """Stages that run only when named: they need what few machines have, an idle disk of 60 GB, or were
 run for a decision."""
 
