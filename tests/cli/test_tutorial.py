@@ -1,7 +1,9 @@
-"""The tutorial, and the first screen of the README, show what happens with the sample shop."""
+"""The tutorials, and the first screen of the README, show what happens with the samples."""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import re
 import shlex
@@ -14,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.api import Profile
-from holdfast.sample import copy_to
+from holdfast.sample import copy_to, invoices
 from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parent.parent.parent
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+DIRTY = (ROOT / "docs" / "dirty-tables.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -54,6 +57,34 @@ def test_it_shows_what_happens(
     assert len(steps([first])) == 3
     for command, shown in steps([first]):
         expect_lines(shown, printed[command])
+
+
+@pytest.mark.slow
+def test_the_errors_of_dirty_tables_are_found(
+    in_process: None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows what happens; all that is planted is suspected, and what else is little."""
+    invoices.write_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "90")
+    printed = {}
+    for command, shown in steps(blocks(DIRTY, "console")):
+        done = run(*shlex.split(command)[1:])
+        assert done.code == 0, done.err
+        expect_lines(shown, done.out)
+        printed.setdefault(command, done.out)
+    (first,) = [each for each in blocks(README, "") if each.startswith("$ holdfast suspects")]
+    for command, shown in steps([first]):
+        expect_lines(shown, printed[command])
+    with Path("suspects.csv").open(newline="") as file:
+        found = {
+            (json.loads(cell["row"])["invoice_no"], cell["columns"])
+            for cell in csv.DictReader(file)
+        }
+    wrong = {(f"INV-{place + 1:06}", column) for place, column in invoices.ERRORS}
+    repeated = {(f"INV-{place:06}", "invoice_no") for place in invoices.REPEATED}
+    assert found - wrong - repeated == {("INV-005101", "country")}
+    assert wrong | repeated <= found
 
 
 def expect_lines(shown: list[str], out: str) -> None:

@@ -1,4 +1,5 @@
-"""A sample shop: four tables and three days of changes, as CSV files.
+"""A sample shop: four tables and three days of changes, as CSV files; and two dirty tables
+(:mod:`holdfast.sample.invoices`).
 
 ``python -m holdfast.sample DIR`` copies the files into DIR. What is planted in them is
 written down in :mod:`holdfast.sample.make`, which wrote them.

@@ -1,12 +1,15 @@
-"""``python -m holdfast.sample DIR``: copy the sample shop into DIR."""
+"""``python -m holdfast.sample DIR [shop | invoices]``: write sample tables into DIR."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from holdfast.sample import copy_to
+from holdfast.sample import copy_to, invoices
 
-if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-    sys.exit("usage: python -m holdfast.sample DIR")
-copy_to(Path(sys.argv[1]))
+SAMPLES = {"shop": copy_to, "invoices": invoices.write_to}
+
+arguments = [*sys.argv[1:], "shop"][: max(2, len(sys.argv) - 1)]
+if len(arguments) != 2 or arguments[0].startswith("-") or arguments[1] not in SAMPLES:
+    sys.exit("usage: python -m holdfast.sample DIR [shop | invoices]")
+SAMPLES[arguments[1]](Path(arguments[0]))

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +26,7 @@ GAP = 2
 """Between the columns of a table, and by how much what belongs to a line is indented."""
 
 _WIDTH_WITHOUT_TERMINAL = 100
+_ANY_WIDTH = 10_000
 WIDEST_CELL = 32
 """Longer values are cut."""
 
@@ -93,6 +95,12 @@ class Page:
             for text, style in _without_filling(line):
                 printed.append(text, style)
             self.console.print(printed, soft_wrap=True)
+
+    def fits(self, table: Table, indent: int) -> bool:
+        """Whether nothing of a table would be cut."""
+        options = self.console.options.update(max_width=_ANY_WIDTH)
+        whole = Measurement.get(self.console, options, table).maximum
+        return whole <= self.console.width - indent
 
     def rest(self, number: int, indent: int = 4, by_chance: int = 0) -> None:
         """Say how many others there are of a list whose first alone matter."""

@@ -13,6 +13,9 @@ from holdfast.report.terminal.near import heading, rules_with_numbers
 from holdfast.screen.page import GAP, WIDEST_CELL, Page
 from holdfast.screen.text import count, plain, value_text
 
+_WIDEST = (WIDEST_CELL, 24, 16, 14, 12, 11, 10, 8)
+"""How wide columns of values are at most: the first that fits the screen. Suggestions take two."""
+
 _FIRST = 2
 """So many cells of a row are shown beside a suspected one where no columns tell rows apart."""
 
@@ -95,10 +98,23 @@ def _suggested(cell: Suspect, gap: int = 1) -> str:
 
 def _cells(page: Page, cells: Sequence[Suspect], numbers: Mapping[Constraint, int]) -> None:
     """The cells, with what most of their groups have; rules that are not shown have no number."""
+    grids = (_grid(cells, numbers, widest) for widest in _WIDEST)
+    page.table(
+        next((grid for grid in grids if page.fits(grid, 2)), None)
+        or _grid(cells, numbers, _WIDEST[-1]),
+        2,
+    )
+
+
+def _grid(cells: Sequence[Suspect], numbers: Mapping[Constraint, int], widest: int) -> Table:
+    """The cells in columns that are not wider."""
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     grid.add_column("score", justify="right", no_wrap=True)
-    for name in ("row", "column", "value", "suggested"):
-        grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
+    for name in ("row", "column", "value"):
+        grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=widest)
+    grid.add_column(
+        "suggested", overflow="ellipsis", no_wrap=True, max_width=min(2 * widest, WIDEST_CELL)
+    )
     grid.add_column("by rule", overflow="fold")  # what is too wide wraps here
     for cell in cells:
         grid.add_row(
@@ -109,7 +125,7 @@ def _cells(page: Page, cells: Sequence[Suspect], numbers: Mapping[Constraint, in
             _suggested(cell) or cell.suspicion or "",
             str(numbers.get(cell.rule, plain(str(cell.rule)))),
         )
-    page.table(grid, 2)
+    return grid
 
 
 def _row(cell: Suspect) -> str:
