@@ -67,7 +67,7 @@ def test_the_errors_of_dirty_tables_are_found(
     invoices.write_to(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "90")
-    printed = {}
+    printed: dict[str, str] = {}
     for command, shown in steps(blocks(DIRTY, "console")):
         done = run(*shlex.split(command)[1:])
         assert done.code == 0, done.err
