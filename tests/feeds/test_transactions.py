@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -40,6 +40,7 @@ from tests.envelopes import in_block
 from tests.feeds.following import follow, profiled, stored
 from tests.feeds.reading import EVERYTHING, Multiset, applied
 from tests.feeds.test_kill import killed_before
+from tests.flow.tables import folder
 from tests.strategies import examples
 
 TABLES = ("orders", "lines")
@@ -83,16 +84,21 @@ def in_memory() -> Iterator[None]:
         yield
 
 
-def shop(topics: Topics, *tables: str, events: EventForm | None = None, **options: str) -> Feed:
-    """The feed of both tables, or of some."""
-    first, *others = (
+def given_tables(*tables: str, **options: str) -> list[Given]:
+    """What is known of both tables, or of some."""
+    return [
         Given(
             table, Columns.of(COLUMNS, ["bigint", "string"], [pa.int64(), pa.string()]), ("id",),
-            options={"bootstrap": "b:1", "transactions": ENDS, **options}, run=InProcess().run,
-            events=events or EventForm(),
+            options=options, run=InProcess().run, events=EventForm(),
         )
         for table in tables or TABLES
-    )  # fmt: skip
+    ]  # fmt: skip
+
+
+def shop(topics: Topics, *tables: str, **options: str) -> Feed:
+    """The feed of both tables, or of some."""
+    options = {"bootstrap": "b:1", "transactions": ENDS, **options}
+    first, *others = given_tables(*tables, **options)
     address = ",".join(f"shop.public.{table}" for table in tables or TABLES)
     feed: Any = opened(f"kafka:{address}", replace(first, others=tuple(others)))
     return replace(feed, access=topics)  # type: ignore[no-any-return]
@@ -211,7 +217,7 @@ class Follower:
 
     def step(self, most: int | None = None) -> bool:
         """Take a step, if there is one."""
-        step = self.feed.read(self.position, Bounds(rows=most))
+        step = self.feed.read(self.position, Bounds(rows=most, files=most))
         if step is None:
             return False
         assert step.position != self.position
@@ -219,6 +225,37 @@ class Follower:
             self.rows[table] = applied(self.rows[table], changes, COLUMNS)
         self.position = json.loads(json.dumps(step.position))
         return True
+
+
+@dataclass
+class Files:
+    """The same records in files, each with those that arrived since the one before."""
+
+    path: Path
+    topics: Topics
+    draw: random.Random
+    written: Counter[tuple[str, int]] = field(default_factory=Counter)
+    number: int = 0
+
+    def write(self) -> None:
+        """Write what arrived, the partitions mixed."""
+        new = {p: rows[self.written[p] :] for p, rows in self.topics.records_of.items()}
+        places = [place for place, rows in new.items() for _ in rows]
+        self.draw.shuffle(places)
+        lines = []
+        for topic, partition in places:
+            key, value = (each and each.decode() for each in new[topic, partition].pop(0))
+            line = {"topic": topic, "partition": partition, "key": key, "value": value}
+            lines.append(json.dumps(line))
+        self.written.update(places)
+        if lines:
+            self.number += 1
+            (self.path / f"{self.number:04}.jsonl").write_text("\n".join(lines))
+
+    def feed(self) -> Feed:
+        """The feed of both tables."""
+        first, second = given_tables(transactions=ENDS)
+        return opened(str(self.path), replace(first, others=(second,)))
 
 
 def changes(draw: random.Random) -> list[Change]:
@@ -233,8 +270,25 @@ def changes(draw: random.Random) -> list[Change]:
 @settings(max_examples=examples(200), deadline=None)
 def test_all_tables_are_at_one_moment_of_the_source(seed: int) -> None:
     draw, source = random.Random(seed), Source()
+    follow_source(draw, source, Follower(shop(source.topics)), lambda: None)
+
+
+@pytest.mark.law
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(100), deadline=None)
+def test_all_tables_are_at_one_moment_in_files_too(seed: int) -> None:
+    draw, source = random.Random(seed), Source()
+    with folder() as path:
+        lake = Files(Path(path), source.topics, draw)
+        follow_source(draw, source, Follower(lake.feed()), lake.write)
+
+
+def follow_source(
+    draw: random.Random, source: Source, follower: Follower, arrived: Callable[[], None]
+) -> None:
+    """Follow a source that writes, and whose connector is killed."""
     source.snapshot({t: {i: "a" for i in range(5) if draw.random() < 0.5} for t in TABLES})
-    follower = Follower(shop(source.topics))
+    arrived()
     while follower.rows != multisets(source.states[0]):
         assert follower.step(draw.randrange(1, 4))
     moment, unsettled = 0, 0
@@ -243,11 +297,13 @@ def test_all_tables_are_at_one_moment_of_the_source(seed: int) -> None:
             source.transaction(changes(draw))
             unsettled += 1
         source.arrive({place: draw.choice([0, 1, 2, 3, 9]) for place in PLACES})
+        arrived()
         what = draw.choice(["nothing", "arrive", "kill"])
         if what == "kill":
             source.kill(unsettled + draw.randrange(3))
         elif what == "arrive":
             source.arrive_all()
+            arrived()
             unsettled = 0
         while draw.random() < 0.6 and follower.step(draw.randrange(1, 10)):
             moments = [
@@ -258,6 +314,7 @@ def test_all_tables_are_at_one_moment_of_the_source(seed: int) -> None:
             assert moments, f"a transaction was divided: {follower.rows}"
             moment = moments[0]
     source.arrive_all()
+    arrived()
     while follower.step():
         pass
     assert follower.rows == multisets(source.states[-1])
@@ -305,6 +362,25 @@ def test_a_transaction_is_waited_for_until_its_end_and_all_its_events_came() -> 
     assert follower.step()
     assert follower.rows == multisets(source.states[-1])
     assert follower.feed.behind(follower.position) == ""
+
+
+def test_files_wait_for_a_transaction_that_goes_on_in_others(tmp_path: Path) -> None:
+    source = Source()
+    files = Files(tmp_path, source.topics, random.Random(1))
+    source.transaction([("orders", 1, "a"), ("lines", 1, "a")])
+    follower = Follower(files.feed())
+    for place in (("shop.public.orders", 1), (ENDS, 0)):
+        source.arrive({place: 9})
+        files.write()
+        assert not follower.step(1)
+    waits = " (a transaction in them waits for its other events)"
+    assert follower.feed.behind(None) == f"2 files{waits}"
+    source.arrive_all()
+    files.write()
+    assert follower.feed.behind(None) == "3 files"
+    assert follower.step(1)
+    assert follower.rows == multisets(source.states[-1])
+    assert follower.feed.apart is False
 
 
 def test_what_can_no_longer_come_is_not_waited_for() -> None:

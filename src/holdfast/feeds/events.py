@@ -14,10 +14,12 @@ from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.records import JsonObject
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Parts, Runner
+from holdfast.tasks import whole_files
 from holdfast.tasks.envelope_cells import Encoding, target_of
 from holdfast.tasks.event_files import EventFiles, continues, event_rows, fields, look
 from holdfast.tasks.event_rows import EventTable
 from holdfast.tasks.topic_events import truncated_among_others
+from holdfast.tasks.whole_files import WholeFiles
 
 
 def within(paths: Sequence[str], most: int, given: Given) -> int:
@@ -32,6 +34,21 @@ def within(paths: Sequence[str], most: int, given: Given) -> int:
             break
         most += 1
     return min(most, len(paths))
+
+
+def whole(
+    paths: Sequence[str], most: int, tables: Sequence[Given], transactions: str, ended: int
+) -> tuple[int, int]:
+    """How many of the files a step has so that it divides no transaction of all tables, and the
+    place of the last end in them; no files, if transactions are not whole yet."""
+    run = tables[0].run
+    assert run is not None
+    items = tuple(
+        EventFiles(tuple(paths), _columns(paths, given), given.options.get("topic"))
+        for given in tables
+    )
+    ((result,),) = run([(whole_files.whole, WholeFiles(items, transactions, ended, most))])
+    return result.facts["files"], result.facts["ended"]
 
 
 def changes(

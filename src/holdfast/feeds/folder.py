@@ -11,14 +11,16 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.feeds import events
+from holdfast.feeds import transactions as of_source
 from holdfast.feeds.contract import Bounds, Given, Position, Step
 from holdfast.input.change_rows import CHANGE_TYPE, USUAL, ChangeRows
 from holdfast.input.sources import Source, is_local, local_file
 from holdfast.model.errors import InputError, SourceError
 from holdfast.model.records import JsonObject
+from holdfast.tasks.transactions import NOTHING
 
 MOST_FILES = 100
 """Files of a step, unless another bound is given."""
@@ -37,11 +39,11 @@ def opened(address: str, given: Given) -> Folder:
             "such as delta:PATH or kafka:TOPIC"
         )
     options = {"order": "name", **given.options}
-    known = {"order"} if given.events is None else {"order", "topic"}
+    known = {"order"} if given.events is None else {"order", "topic", "transactions"}
     for name in options.keys() - known:
         raise InputError(
             f"{address}: a folder of files has no option {name!r}; it has "
-            f"{' and '.join(sorted(known))}"
+            f"{', '.join(sorted(known))}"
         )
     if given.others and given.events is None:
         raise InputError(
@@ -80,8 +82,8 @@ class Folder:
 
     @property
     def apart(self) -> bool:
-        """Whether there are several tables, whose events may arrive in different files."""
-        return bool(self.given.others)
+        """Whether the events of a transaction may arrive in different files."""
+        return bool(self.given.others) and self._transactions is None
 
     def head(self) -> Position:
         """All files that are there now."""
@@ -101,31 +103,56 @@ class Folder:
         if not new:
             return None
         most = bounds.files or MOST_FILES
-        if self.given.events is not None:
-            most = events.within([str(self.folder / name) for name in new], most, self.given)
-        new = new[:most]
+        paths, ended = [str(self.folder / name) for name in new], self._ended(after)
+        if self._transactions is not None:
+            most, ended = events.whole(paths, most, self._tables, self._transactions, ended)
+            if not most:
+                return None
+        elif self.given.events is not None:
+            most = events.within(paths, most, self.given)
+        new, paths = new[:most], paths[:most]
         kept = {name: stamp for name, stamp in known.items() if name in there}
         files = {**kept, **{name: there[name] for name in new}}
         position: Position = {"files": {name: [*files[name]] for name in sorted(files)}}
-        paths = [str(self.folder / name) for name in new]
         if self.given.events is None:
             read = [replace(self.given.reading, path=path) for path in paths]
             return Step(position, _span(new), self._changes(read))
-        changes, applied = events.changes(paths, self._tables, (after or {}).get("applied", {}))
+        before: Any = (after or {}).get("applied", {})
+        changes, applied = events.changes(paths, self._tables, before)
         if applied:
             position["applied"] = applied
+        if self._transactions is not None:
+            now: Any = applied
+            position["ended"] = of_source.begun_anew(ended, before, now)
         others = {each.table: changes[each.table] for each in self._tables[1:]}
         given = {table: rows for table, rows in others.items() if rows is not None}
         return Step(position, _span(new), changes[self.given.table], given)
 
     def behind(self, after: Position | None) -> str:
-        """The number of files to read."""
-        number = len(self._new(self._files(), self._known(after)))
-        return f"{number:,} file{'s' * (number > 1)}" if number else ""
+        """The number of files to read, and whether their transactions are still to come."""
+        new = self._new(self._files(), self._known(after))
+        if not new:
+            return ""
+        number, waits = len(new), ""
+        if self._transactions is not None:
+            paths = [str(self.folder / name) for name in new]
+            before = self._ended(after)
+            most, _ = events.whole(paths, 1, self._tables, self._transactions, before)
+            waits = "" if most else " (a transaction in them waits for its other events)"
+        return f"{number:,} file{'s' * (number > 1)}{waits}"
 
     @property
     def _tables(self) -> tuple[Given, ...]:
         return (self.given, *self.given.others)
+
+    @property
+    def _transactions(self) -> str | None:
+        """The topic that tells of them."""
+        return self.given.options.get("transactions")
+
+    def _ended(self, after: Position | None) -> int:
+        """The place of the last end of a transaction that was applied."""
+        return int(str((after or {}).get("ended", NOTHING)))
 
     def _changes(self, sources: list[Source]) -> ChangeRows:
         given = self.given

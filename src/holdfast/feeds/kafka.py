@@ -227,9 +227,7 @@ class Kafka:
         }
         position = _position(ends, applied)
         if reach is not None:
-            # A snapshot before the last end is of a database whose log began anew.
-            snapshots = _snapshots(applied) - _snapshots(_applied(after))
-            ended = min((reach.ended, *snapshots))
+            ended = of_source.begun_anew(reach.ended, _applied(after), applied)
             position = self._with_transactions(position, reach.next, ended)
         return Step(position, _span(topics, ends), changes[first], further)
 
@@ -447,12 +445,6 @@ def _applied(position: Position | None) -> dict[str, dict[str, JsonObject]]:
     applied = (position or {}).get("applied", {})
     assert isinstance(applied, dict)
     return {t: dict(of_topic) for t, of_topic in applied.items()}
-
-
-def _snapshots(applied: Mapping[str, Mapping[str, JsonObject]]) -> set[int]:
-    """The places of the snapshots that were read."""
-    forms = [form for of_topic in applied.values() for form in of_topic.values()]
-    return {int(str(form["snapshot"])) for form in forms if "snapshot" in form}
 
 
 def _span(topics: list[_Topic], ends: Mapping[str, Offsets]) -> str:

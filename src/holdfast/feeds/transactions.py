@@ -80,6 +80,21 @@ def last_place(run: Run, access: Access, told: Range) -> int:
     return int(found.facts["last"])
 
 
+def begun_anew(
+    ended: int,
+    before: Mapping[str, Mapping[str, JsonObject]],
+    applied: Mapping[str, Mapping[str, JsonObject]],
+) -> int:
+    """The place of the last end after a step. A snapshot before it is of a database whose log began
+    anew, so that places count from there."""
+    return min((ended, *_snapshots(applied) - _snapshots(before)))
+
+
+def _snapshots(applied: Mapping[str, Mapping[str, JsonObject]]) -> set[int]:
+    forms = [form for of_partitions in applied.values() for form in of_partitions.values()]
+    return {int(str(form["snapshot"])) for form in forms if "snapshot" in form}
+
+
 def expect_one(topic: str, partitions: int) -> None:
     """Raise an error if the ends of transactions have no order."""
     if partitions != 1:

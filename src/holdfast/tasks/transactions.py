@@ -23,7 +23,7 @@ from holdfast.kernels.arrays import I64
 from holdfast.model.errors import SourceError
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.change_events import ROW, TOMBSTONE, Events, events_of
-from holdfast.tasks.event_rows import flags_of
+from holdfast.tasks.event_rows import Flags, flags_of
 from holdfast.tasks.repeated_events import Applied
 from holdfast.tasks.topic_events import RecordSource, is_streamed
 from holdfast.tasks.topics import Range
@@ -66,11 +66,7 @@ def ended(item: EndRange) -> Iterator[TaskResult]:
     ends: list[dict[str, Any]] = []
     rows, last = 0, item.ended
     for batch in item.access.records(item.range):
-        offsets = batch.column("offset").to_pylist()
-        for offset, value in zip(offsets, batch.column("value").to_pylist(), strict=True):
-            end = _end(value, f"{item.range}, offset {offset}")
-            if end is None or end["place"] <= last:
-                continue
+        for offset, end in ends_of(batch, str(item.range), last):
             counts = [_count(end["counts"], topic) for topic in item.topics]
             if any(counts):
                 if ends and (rows + sum(counts) > item.most or len(ends) == MOST_ENDS):
@@ -80,6 +76,16 @@ def ended(item: EndRange) -> Iterator[TaskResult]:
                 ends.append({**end, "counts": counts, "next": offset + 1})
             last = end["place"]
     yield TaskResult({"ends": ends, "next": item.range.end, "last": last})
+
+
+def ends_of(records: pa.RecordBatch, where: str, last: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The ends of transactions beyond the last one, and the offsets of their records."""
+    offsets = records.column("offset").to_pylist()
+    for offset, value in zip(offsets, records.column("value").to_pylist(), strict=True):
+        end = _end(value, f"{where}, offset {offset}")
+        if end is not None and end["place"] > last:
+            last = end["place"]
+            yield offset, end
 
 
 def _end(value: bytes | None, where: str) -> dict[str, Any] | None:
@@ -132,7 +138,8 @@ def reached(item: ReachRange) -> Iterator[TaskResult]:
     past = int(np.searchsorted(places, before, "right")) if before > 0 else 0
     for batch in item.access.records(item.range):
         events = events_of(batch, item.range.topic)
-        streamed = _streamed(events, item.range)
+        streamed = in_transactions(events, str(item.range))
+        _expect_of(item.range, events.collection.filter(pa.array(streamed)))
         if not seen:
             first = int(np.argmax(streamed)) if streamed.any() else len(streamed)
             free = int(events.offsets[first - 1]) + 1 if first else free
@@ -144,7 +151,7 @@ def reached(item: ReachRange) -> Iterator[TaskResult]:
             continue
         # How many places are not beyond an event: 0 if it was applied or comes late, else the
         # number of its transaction.
-        of = np.searchsorted(places, _commits(events)[which], "right")
+        of = np.searchsorted(places, commits(events)[which], "right")
         furthest = np.maximum(at, np.maximum.accumulate(of))
         for number in range(at, int(furthest[-1])):
             ends[number] = events.offsets[which[int(np.argmax(furthest > number))]]
@@ -162,35 +169,35 @@ def reached(item: ReachRange) -> Iterator[TaskResult]:
     yield TaskResult(facts, {"ends": ends, "numbers": numbers.astype(np.int64)})
 
 
-def _streamed(events: Events, where: Range) -> Any:
+def in_transactions(events: Events, where: str) -> Flags:
     """Which events belong to transactions; an error for one that does not tell to which."""
     streamed = is_streamed(events)
     rows = flags_of(pc.equal(events.ops, ROW))
-    untold = rows | (streamed & ~flags_of(pc.and_(pc.is_valid(events.lsn), _told(events))))
+    told = pc.and_(pc.is_valid(events.lsn), pc.is_valid(events.sequence))
+    untold = rows | (streamed & ~flags_of(told))
     if untold.any():
         at = events.offsets[int(np.argmax(untold))]
         raise SourceError(
             f"{where}, offset {at}: the event does not tell where in the log of PostgreSQL it was, "
             "so it is not known to which transaction it belongs; leave the option transactions out"
         )
-    names = pc.unique(events.collection.filter(pa.array(streamed))).drop_null().to_pylist()
-    for name in names:
+    return streamed & flags_of(pc.not_equal(events.ops, TOMBSTONE))
+
+
+def _expect_of(where: Range, collections: pa.Array) -> None:
+    """Raise an error if a topic has events of another table than its name says."""
+    for name in pc.unique(collections).drop_null().to_pylist():
         if not is_of(where.topic, name):
             raise SourceError(
                 f"{where}: the topic has events of {name!r}, and not its name, so it is not known "
                 "which events of a transaction are still to come; leave the option transactions out"
             )
-    return streamed & flags_of(pc.not_equal(events.ops, TOMBSTONE))
 
 
-def _told(events: Events) -> pa.Array:
-    return pc.is_valid(events.sequence)
-
-
-def _commits(events: Events) -> I64:
+def commits(events: Events) -> I64:
     """The place of the last commit before each event. The first transaction of a connector knows
     none; it ends at a later place than that of its events."""
     found = pc.struct_field(pc.extract_regex(events.sequence, _COMMIT), "commit")
     places = pc.fill_null(pc.coalesce(found.cast(pa.int64()), events.lsn), NOTHING)
-    commits: I64 = places.to_numpy(zero_copy_only=False).astype(np.int64)
-    return commits
+    numbers: I64 = places.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
