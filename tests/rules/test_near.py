@@ -27,6 +27,7 @@ from tests import oracle
 from tests.flow.tables import Shop, folder
 from tests.limits import varied
 from tests.strategies import Rows, examples
+from tests.traffic import Counting
 
 COLUMNS = 4
 
@@ -170,6 +171,17 @@ def test_planted_rules_are_found_from_drawn_rows(
         near = listed(found(shop, bounds))
     assert near == oracle.near_rules(rows, 5, nulls, bounds)
     assert {((0,), None), ((1,), 2), ((3,), 4)} <= {*near}
+
+
+def test_no_job_runs_for_no_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Drawn rows rule all candidates out where columns have nothing to do with each other."""
+    random = Random(6)
+    rows = [(number, *(random.randrange(50) for _ in range(3))) for number in range(6_000)]
+    varied(monkeypatch, grouped_rows=100, drawn_rows=2_000, segment_rows=2_500)
+    runner = Counting(2)
+    Shop(tmp_path / "p", 4, rows, Options(kinds=("keys", "fds")), runner=runner)
+    assert runner.calls["offer_partners"]
+    assert not runner.calls["write_groups"]
 
 
 def known(rows: Rows, nulls: str, most: int | None) -> Exact:

@@ -329,6 +329,8 @@ class _NearSearch:
         self, candidates: Sequence[NearCandidate]
     ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see some rows of all segments each."""
+        if not candidates:
+            return []
         if len(candidates) > _AT_ONCE:
             return [
                 *self._counted_in_parts(candidates[:_AT_ONCE]),
