@@ -36,6 +36,8 @@ KINDS = ("keys", "fds", "inds")
 WARM = 3
 """Batches of each kind that follow the first."""
 
+KINDS_OF_BATCHES = ("inserts", "updates", "deletes")
+
 SLOWER = 1.5
 """Times the seconds for each row, and for a warm batch, that the larger table may take."""
 
@@ -234,42 +236,42 @@ def hold(folder: Path, scale: str) -> Figures:
     """Write batches of rows from anywhere in the table; delete those that are to be inserted."""
     from holdfast.spark.session import open_session
 
-    count = 1 + WARM
-    drawn = _drawn(wide(scale), 2 * count)
-    for rows, path in zip(drawn, _files(folder, scale), strict=True):
+    files = [path for kind in KINDS_OF_BATCHES for path in _files(folder, scale, kind)]
+    for rows, path in zip(_drawn(wide(scale), len(files)), files, strict=True):
         pq.write_table(rows, path)
     session = open_session()
     opened = Profile.open(folder / scale, session=session)
-    for path in _files(folder, scale)[:count]:
+    for path in _files(folder, scale, "inserts"):
         opened.apply(TABLE, deletes=path)
     session.stop()
     return {}
 
 
 def batches(folder: Path, scale: str) -> Figures:
-    """The seconds of batches of a process that has only started Spark: some rows are inserted,
-    others updated and then deleted."""
+    """The seconds of batches of a process that has only started Spark. The rows of each are
+    others."""
     from holdfast.spark.session import open_session
 
     session = open_session()
     session.range(1).count()
-    figures: dict[str, list[float]] = {"inserts": [], "updates": [], "deletes": []}
-    files = _files(folder, scale)
-    for new, other in zip(files[: 1 + WARM], files[1 + WARM :], strict=True):
+    figures: dict[str, list[float]] = {kind: [] for kind in KINDS_OF_BATCHES}
+    for inserts, updates, deletes in zip(
+        *(_files(folder, scale, kind) for kind in KINDS_OF_BATCHES), strict=True
+    ):
         opened = Profile.open(folder / scale, session=session)
-        figures["inserts"].append(timed(opened, inserts=new))
-        rows = pq.read_table(other)
+        figures["inserts"].append(timed(opened, inserts=inserts))
+        rows = pq.read_table(updates)
         place = rows.schema.get_field_index("l_comment")
-        comments = pc.utf8_reverse(rows.column(place))
-        pq.write_table(rows.set_column(place, "l_comment", comments), other)
-        figures["updates"].append(timed(opened, updates=other, row_key=KEY))
-        figures["deletes"].append(timed(opened, deletes=other))
+        comments = pc.binary_join_element_wise(rows.column(place), "again", " ")
+        pq.write_table(rows.set_column(place, "l_comment", comments), updates)
+        figures["updates"].append(timed(opened, updates=updates, row_key=KEY))
+        figures["deletes"].append(timed(opened, deletes=deletes))
     session.stop()
     return figures
 
 
-def _files(folder: Path, scale: str) -> list[Path]:
-    return [folder / f"{scale}-{k}.parquet" for k in range(2 * (1 + WARM))]
+def _files(folder: Path, scale: str, kind: str) -> list[Path]:
+    return [folder / f"{scale}-{kind}-{k}.parquet" for k in range(1 + WARM)]
 
 
 def _drawn(path: Path, batches: int) -> Iterator[pa.Table]:
