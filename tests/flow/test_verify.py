@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,13 @@ def test_one_bit_of_the_words(shop: Shop) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["rows", "column"])
-@pytest.mark.parametrize("what", ["codes", "positions", "beyond"])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        *product(["rows", "column"], ["codes", "positions", "beyond"]),
+        ("rows", "signatures"),
+    ],
+)
 def test_an_index(shop: Shop, name: str, what: str) -> None:
     indexes = segment(shop).indexes
     column = name if name == "rows" else next(each for each in indexes if each != "rows")
@@ -72,6 +78,8 @@ def test_an_index(shop: Shop, name: str, what: str) -> None:
     def change(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         if what == "codes":
             arrays["codes"][0] -= 1
+        elif what == "signatures":
+            arrays["signatures"][0] ^= np.uint64(1)
         elif what == "positions":
             arrays["positions"][[0, -1]] = arrays["positions"][[-1, 0]]
         else:

@@ -17,7 +17,9 @@ from holdfast.runtime.sealed import damage
 from holdfast.tasks.columns import column_facts
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.segments import (
+    ROWS,
     Segment,
+    are_signed,
     chain_numbers,
     index_codes,
     is_chained,
@@ -83,7 +85,10 @@ def check(item: Check) -> Iterator[TaskResult]:
                         wrong.append(f"{path}: is not the index {name} of {segment.words}")
                     continue
                 codes = index_codes(words, name, item.view.shape).view(np.int64)
-                if not _sorts(item.view.path / path, codes):
+                right = _sorts(item.view.path / path, codes)
+                if name == ROWS:
+                    right = right and are_signed(item.view.path, segment, words, item.view.shape)
+                if not right:
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
             wrong.append(f"{path}: cannot be read ({error})")

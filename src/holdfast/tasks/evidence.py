@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import bitsets, evidence, index, maximal
+from holdfast.kernels import bitsets, evidence, index, maximal, signatures
 from holdfast.kernels import search as searches
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.checksums import in_memory
@@ -32,6 +32,7 @@ from holdfast.runtime.timed import is_bounded, is_over, look
 from holdfast.tasks import listed_pairs
 from holdfast.tasks.segments import (
     Segment,
+    agreeing,
     are_dead,
     index_codes,
     index_columns,
@@ -316,10 +317,14 @@ def probe(item: ProbeBatch) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
     findings, partial = item.findings()
+    by_index = bitsets.to_flags(item.candidates.lhs, view.columns)
+    by_index = np.delete(by_index, [k for k, _ in item.groups], axis=0)
+    wanted = signatures.wanted(by_index, item.order)
     for arrived in item.batch:
         positions = live_positions(view.path, arrived)
         batch = NumberedRows(view.rows(arrived, positions), positions + arrived.base)
         codes = _codes(item, batch.words)
+        own = signatures.signatures(batch.words, view.shape)
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue
@@ -328,6 +333,7 @@ def probe(item: ProbeBatch) -> Iterator[TaskResult]:
                 filters = np.array(item.filters[name], np.int64)
                 column = index_columns(name)[0]
                 rest = _search_heavy(item, batch, ranges, segment, name, findings, partial)
+                rest = agreeing(view.path, segment, rest, own, wanted)
                 stored = view.looked_up(segment, rest)
                 index.probe(
                     batch, rest, stored, column, filters, view.shape, item.candidates, findings

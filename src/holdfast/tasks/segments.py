@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import chains, checksums, encode
 from holdfast.kernels import index as kernels
+from holdfast.kernels import signatures as signing
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.chains import Chains
 from holdfast.kernels.checksums import Place
 from holdfast.kernels.evidence import RowShape
 from holdfast.kernels.index import Ranges
+from holdfast.kernels.signatures import Wanted, signatures
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
 from holdfast.runtime.checked import CheckedFile, CheckedReader
@@ -39,6 +41,9 @@ ROWS = "rows"
 
 _CUTS = 256
 """Codes at even distances that an index stores about itself."""
+
+_SIGNATURES = "signatures"
+"""The array of the index over whole rows that has the signature of each, by its position."""
 
 _NO_ROWS = np.empty(0, np.uint8)
 
@@ -105,11 +110,14 @@ class ArrayFile:
         self._file.check_whole()
         return self._arrays
 
-    def between(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        """Some entries of every array."""
-        for place in self.places.values():
-            self._file.check_entries(place, start, stop)
-        return {name: array[start:stop] for name, array in self._arrays.items()}
+    def between(
+        self, start: int, stop: int, names: Iterable[str] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Some entries of every array, or of those with these names."""
+        names = self._arrays if names is None else names
+        for name in names:
+            self._file.check_entries(self.places[name], start, stop)
+        return {name: self._arrays[name][start:stop] for name in names}
 
     def entries(self, positions: I64) -> dict[str, NDArray[Any]]:
         """The entries of every array at some positions."""
@@ -261,12 +269,13 @@ def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: 
     return replace(segment, live=segment.rows - int(bits.sum()), dead=path)
 
 
-def write_index(root: Path, path: str, codes: U64) -> str:
-    """Write an index: the codes in order, with the positions of their rows."""
+def write_index(root: Path, path: str, codes: U64, **more: NDArray[Any]) -> str:
+    """Write an index: the codes in order, with the positions of their rows; and further arrays."""
     sorted_codes, positions = kernels.sort(codes)
     # The driver cuts columns into ranges by these, without touching the codes themselves.
     cuts = sorted_codes[:: max(1, len(codes) // _CUTS)].tolist()
-    return write_sorted(root, path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
+    arrays: dict[str, NDArray[Any]] = {"codes": sorted_codes, "positions": positions, **more}
+    return write_sorted(root, path, arrays, cuts=cuts)
 
 
 def build_indexes(
@@ -279,7 +288,8 @@ def build_indexes(
         if is_chained(name):
             built[name] = write_chains(root, path, words, name, shape)
         else:
-            built[name] = write_index(root, path, index_codes(words, name, shape))
+            signed = {_SIGNATURES: signatures(words, shape)} if name == ROWS else {}
+            built[name] = write_index(root, path, index_codes(words, name, shape), **signed)
     return built
 
 
@@ -423,6 +433,27 @@ def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
     return Ranges(lo, hi, file.stretches("positions", lo, hi))
 
 
+def agreeing(root: Path, segment: Segment, ranges: Ranges, own: U64, wanted: Wanted) -> Ranges:
+    """Of the rows that look-ups returned those that may agree with the row that was looked up on a
+    wanted set, by their signatures; ``own`` are those of the rows that were looked up. All, where
+    an earlier version of Holdfast wrote the segment."""
+    file = open_arrays(root / segment.indexes[ROWS])
+    if _SIGNATURES not in file.places:
+        return ranges
+    place = file.places[_SIGNATURES]
+    note(place.size * int((ranges.hi - ranges.lo).sum()))
+    found: Ranges = signing.agreeing(ranges, own, file.unchecked(_SIGNATURES), place, wanted)
+    file.require_undamaged()
+    return found
+
+
+def are_signed(root: Path, segment: Segment, words: U64, shape: RowShape) -> bool:
+    """Whether a segment with these words has their signatures, or none."""
+    arrays = open_arrays(root / segment.indexes[ROWS]).whole()
+    own = arrays.get(_SIGNATURES)
+    return own is None or np.array_equal(own, signatures(words, shape))
+
+
 def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDArray[np.int32]]:
     """The codes of an index from ``low`` to below ``high`` (None: no bound), in order, and the
     positions of their rows."""
@@ -430,7 +461,7 @@ def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDA
     bounds = np.array([0 if low is None else low, 0 if high is None else high])
     (first, last), _ = file.search("codes", bounds)
     lo, hi = 0 if low is None else int(first), len(file) if high is None else int(last)
-    arrays = file.between(lo, hi)
+    arrays = file.between(lo, hi, ("codes", "positions"))
     note(sum(array.nbytes for array in arrays.values()))
     return arrays["codes"], arrays["positions"]
 
