@@ -14,6 +14,9 @@ from holdfast.kernels.partners import (
     Wanted,
     add_partners,
     add_rings,
+    bits_of,
+    halved,
+    marked,
     merge,
     offer,
     offers,
@@ -52,7 +55,8 @@ def test_partners_are_rows_of_the_group(
     for block in (slice(0, cut), slice(cut, None)):
         _, seen = paired_off(codes[:drawn], ids[:drawn], COLUMNS)
         offered = np.ascontiguousarray(cells[:, block])
-        offer(offered, by_row[block], ids[block], lhs, by_row[:drawn], seen)
+        every = np.arange(len(ids[block]), dtype=np.int32)
+        offer(offered, by_row[block], ids[block], every, lhs, by_row[:drawn], seen)
         merge(offers(seen), wanted)
 
     groups = numbered(codes, codes).of_rows
@@ -91,6 +95,25 @@ def _assert_one_is_in_the_group(
         ]
 
 
+def test_rows_are_halved_again_and_again() -> None:
+    ids = np.arange(100_000) * 7
+    rows = np.arange(len(ids), dtype=np.int32)
+    for times in range(1, 6):
+        fewer = halved(ids, rows, times)
+        assert np.isin(fewer, rows).all()
+        assert len(fewer) == pytest.approx(len(ids) / 2**times, rel=0.1)
+        rows = fewer
+
+
+@given(st.lists(st.integers(0, 40)), st.sets(st.integers(0, 40), min_size=1))
+def test_no_row_with_a_wanted_code_is_left_out(codes: list[int], wanted: set[int]) -> None:
+    bits = bits_of(np.array(sorted(wanted), np.uint64))
+    every = np.arange(len(codes), dtype=np.int32)
+    found = marked(np.array(codes, np.uint64), every, bits).tolist()
+    assert {row for row, code in enumerate(codes) if code in wanted} <= {*found}
+    assert found == sorted({*found})
+
+
 def test_each_other_row_of_a_group_is_a_partner_as_often() -> None:
     """Row 0 is drawn; of the others that agree with it every one is chosen in its turn."""
     count = 40
@@ -105,6 +128,6 @@ def test_each_other_row_of_a_group_is_a_partner_as_often() -> None:
         # The partner agrees in the second column if it is the one that is asked about.
         asked = 1 + number % (count - 1)
         drawn = by_row[asked : asked + 1]
-        offer(cells, by_row, ids, lhs, drawn, wanted)
+        offer(cells, by_row, ids, np.arange(count, dtype=np.int32), lhs, drawn, wanted)
         chosen[asked] += int(wanted.agreeing[0, 0] >> np.uint64(1) & np.uint64(1))
     assert chosen.sum() == pytest.approx(2_000 / (count - 1), rel=0.5)

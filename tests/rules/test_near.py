@@ -19,10 +19,12 @@ from holdfast.model.grammar import parse
 from holdfast.model.near import NearBounds, NearRule, Suspects, strength
 from holdfast.model.options import Options
 from holdfast.rules.near import Exact, measured, near_rules
+from holdfast.rules.near_estimate import drawn
 from holdfast.rules.suspects import suspected
 from holdfast.runtime.run import Run
 from holdfast.table.state import Table
 from holdfast.tasks import near as tasks
+from holdfast.tasks import partners
 from tests import oracle
 from tests.flow.tables import Shop, folder
 from tests.limits import varied
@@ -182,6 +184,33 @@ def test_no_job_runs_for_no_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path
     Shop(tmp_path / "p", 4, rows, Options(kinds=("keys", "fds")), runner=runner)
     assert runner.calls["offer_partners"]
     assert not runner.calls["write_groups"]
+
+
+def test_where_groups_are_large_a_part_of_the_rows_is_as_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It bounds what all rows would show, and rules out nothing else."""
+    random = Random(7)
+    rows = [
+        (group := random.randrange(1_000), group % 9, random.randrange(5)) for _ in range(20_000)
+    ]
+    varied(monkeypatch, drawn_rows=1_000, segment_rows=7_000)
+    shop = Shop(tmp_path / "p", 3, rows, Options(kinds=("keys",)), 2)
+    estimates = []
+    for least in (partners._PARTNERS, 1 << 30):
+        monkeypatch.setattr(partners, "_PARTNERS", least)
+        with shop.opened() as (run, table), drawn(run, table) as drawing:
+            estimates.append(drawing.estimated([(0,), (0, 2)]))
+    part, whole = estimates
+    assert (part.least <= whole.least).all()
+    assert (part.most >= whole.most).all()
+    assert part.least[1] < whole.least[1]
+    assert part.may_explain((0,), 1, 0.2, 0.1)
+    for lhs in ((0,), (0, 2)):
+        assert part.is_near_key(lhs, 0.01) is False
+        place = part.place[lhs]
+        assert part.differing[place] == pytest.approx(whole.differing[place], rel=0.3)
+    assert not part.may_explain((0,), 2, 0.2, 0.1)
 
 
 def known(rows: Rows, nulls: str, most: int | None) -> Exact:

@@ -16,7 +16,10 @@ from holdfast.kernels.hashing import mix
 from holdfast.kernels.jit import allocating, inlined, kernel
 
 _BITS = 32
-"""Bits for each slot that say whether any wanted row may have a code, by its last bits."""
+"""Bits for each code, or more, that say whether any wanted row may have one, by its last bits."""
+
+_TILE = 1 << 11
+"""Rows whose codes are held at a time."""
 
 NONE = np.uint64((1 << 64) - 1)
 """The hash of no partner."""
@@ -65,12 +68,37 @@ def paired_off(codes: U64, ids: I64, columns: int) -> tuple[Rings, Wanted]:
     wanted = Wanted(
         alone,
         np.full(slots, -1, np.int32),
-        np.zeros(slots * _BITS // 8, np.uint8),
+        bits_of(found[:, _CODE]),
         found,
         np.zeros((len(alone), -(-columns // 64)), np.uint64),
     )
     _enter(wanted)
     return rings, wanted
+
+
+def bits_of(codes: U64) -> U8:
+    """Bits by which :func:`marked` finds rows that have any of these codes."""
+    bits = np.zeros(_slots(len(codes)) * _BITS // 16, np.uint8)
+    _mark(codes, bits)
+    return bits
+
+
+def marked(codes: U64, rows: I32, bits: U8) -> I32:
+    """Those of some rows whose code is among those that there are bits of, and a few others.
+
+    >>> rows = np.arange(3, dtype=np.int32)
+    >>> marked(np.array([7, 8, 7], np.uint64), rows, bits_of(np.array([7], np.uint64)))
+    array([0, 2], dtype=int32)
+    """
+    out = np.empty(len(rows), np.int32)
+    return out[: _marked(codes, rows, bits, out)]
+
+
+def halved(ids: I64, rows: I32, times: int) -> I32:
+    """Those of some rows that are chosen at random by their ids: about half of them, or half of
+    these, so many times; all that more times choose are among them."""
+    out = np.empty(len(rows), np.int32)
+    return out[: _halved(ids, rows, np.uint64((1 << times) - 1), out)]
 
 
 def offers(wanted: Wanted) -> Offers:
@@ -144,58 +172,92 @@ def _link(codes: Any, slots: Any, rings: Any) -> None:
 
 @kernel
 def _enter(wanted: Any) -> None:
-    slots, bits = wanted.slots, wanted.bits
+    slots = wanted.slots
     last = np.uint64(slots.size - 1)
     for k in range(wanted.rows.size):
-        code = wanted.found[k, _CODE]
-        slot = code >> np.uint64(40) & last
+        slot = wanted.found[k, _CODE] >> np.uint64(40) & last
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & last
         slots[slot] = k
-        bit = code & np.uint64(8 * bits.size - 1)
+
+
+@kernel
+def _mark(codes: Any, bits: Any) -> None:
+    for k in range(codes.size):
+        bit = codes[k] & np.uint64(8 * bits.size - 1)
         bits[bit >> np.uint64(3)] |= np.uint8(1 << (bit & np.uint64(7)))
 
 
-@allocating
-def offer(hashes: Any, by_row: Any, ids: Any, lhs: Any, drawn: Any, wanted: Any) -> None:
-    """Offer the rows of a block, with the hashes of their cells ``(columns, rows)`` and the same
-    ``(rows, columns)``, as partners on a lhs; ``drawn`` are those of the drawn rows."""
-    slots, bits, found = wanted.slots, wanted.bits, wanted.found
-    last = np.uint64(slots.size - 1)
-    codes = np.zeros(ids.size, np.uint64)
-    for k in range(lhs.size):
-        for row in range(ids.size):
-            codes[row] += hashes[lhs[k], row]
+@kernel
+def _marked(codes: Any, rows: Any, bits: Any, out: Any) -> int:
     # Without a branch for each row, most of which would be mispredicted.
-    hits = np.empty(ids.size, np.int32)
+    last = np.uint64(8 * bits.size - 1)
     size = 0
-    for row in range(ids.size):
-        bit = codes[row] & np.uint64(8 * bits.size - 1)
-        hits[size] = row
+    for row in rows:
+        bit = codes[row] & last
+        out[size] = row
         size += bits[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
-    for row in hits[:size]:
-        code = codes[row]
-        slot = code >> np.uint64(40) & last
-        while slots[slot] >= 0 and found[slots[slot], _CODE] != code:
-            slot = (slot + np.uint64(1)) & last
-        at = slots[slot]
-        own = np.uint64(ids[row])
-        if at < 0 or found[at, _ID] == own:
-            continue
-        found[at, _COUNT] += np.uint64(1)
-        hashed = mix(own ^ code)
-        if hashed < found[at, _HASH]:
-            found[at, _HASH] = hashed
-            _compare(drawn[wanted.rows[at]], by_row[row], wanted.agreeing[at])
+    return size
+
+
+@kernel
+def _halved(ids: Any, rows: Any, mask: Any, out: Any) -> int:
+    size = 0
+    for row in rows:
+        out[size] = row
+        size += mix(np.uint64(ids[row])) & mask == np.uint64(0)
+    return size
+
+
+@allocating
+def offer(hashes: Any, by_row: Any, ids: Any, rows: Any, lhs: Any, drawn: Any, wanted: Any) -> None:
+    """Offer some of the rows of a block as partners on a lhs: with the hashes of their cells
+    ``(columns, rows)``, and ``(rows, columns)`` what their cells are compared by; ``drawn`` is that
+    of the drawn rows."""
+    slots, bits, found, agreeing = wanted.slots, wanted.bits, wanted.found, wanted.agreeing
+    last = np.uint64(slots.size - 1)
+    last_bit = np.uint64(8 * bits.size - 1)
+    codes = np.empty(_TILE, np.uint64)
+    hits = np.empty(_TILE, np.int32)
+    for start in range(0, rows.size, _TILE):
+        some = rows[start : start + _TILE]
+        codes[:] = np.uint64(0)
+        for k in range(lhs.size):
+            of_column = hashes[lhs[k]]
+            for i in range(some.size):
+                codes[i] += of_column[some[i]]
+        # Without a branch for each row, most of which would be mispredicted.
+        size = 0
+        for i in range(some.size):
+            bit = codes[i] & last_bit
+            hits[size] = i
+            size += bits[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
+        for hit in hits[:size]:
+            code, row = codes[hit], some[hit]
+            slot = code >> np.uint64(40) & last
+            while slots[slot] >= 0 and found[slots[slot], _CODE] != code:
+                slot = (slot + np.uint64(1)) & last
+            at = slots[slot]
+            own = np.uint64(ids[row])
+            if at < 0 or found[at, _ID] == own:
+                continue
+            found[at, _COUNT] += np.uint64(1)
+            hashed = mix(own ^ code)
+            if hashed < found[at, _HASH]:
+                found[at, _HASH] = hashed
+                _compare(drawn, wanted.rows[at], by_row, row, agreeing, at)
 
 
 @inlined
-def _compare(one: Any, other: Any, agreeing: Any) -> None:
-    for word in range(agreeing.size):
-        agreeing[word] = 0
-    for column in range(one.size):
-        same = np.uint64(one[column] == other[column])
-        agreeing[column >> 6] |= same << np.uint64(column & 63)
+def _compare(ones: Any, one: int, others: Any, other: int, agreeing: Any, at: int) -> None:
+    # Rows are told by their numbers: one that is handed over is counted as referred to.
+    columns = ones.shape[1]
+    for word in range(agreeing.shape[1]):
+        same = np.uint64(0)
+        for column in range(64 * word, min(columns, 64 * word + 64)):
+            is_same = np.uint64(ones[one, column] == others[other, column])
+            same |= is_same << np.uint64(column & 63)
+        agreeing[at, word] = same
 
 
 @kernel

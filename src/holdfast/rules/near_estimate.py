@@ -39,7 +39,7 @@ UNLIKELY = math.log(2e7)
 _SUMS = ("least", "most", "differing")
 """What parts of an estimate add up."""
 
-_WANTED = 1 << 21
+_WANTED = 3 << 20
 """Drawn rows, times left-hand sides, that one task goes through rows for: it takes some 60 bytes
 for each."""
 
@@ -117,7 +117,9 @@ class Drawing:
         offers: list[Call] = [
             (
                 tasks.offer_partners,
-                tasks.OfferPartners(share, self.files, tuple(lhs[low:high]), low, len(lhs), prefix),
+                tasks.OfferPartners(
+                    share, self.files, tuple(lhs[low:high]), low, len(lhs), self.view.live, prefix
+                ),
             )
             for share in shares(self.view, runner.tasks)
             for low, high in pairwise(cuts)
@@ -129,7 +131,13 @@ class Drawing:
                 (
                     tasks.merge_partners,
                     tasks.MergePartners(
-                        everything, self.files, files, tuple(lhs), part, runner.tasks
+                        everything,
+                        self.files,
+                        files,
+                        tuple(lhs),
+                        self.view.live,
+                        part,
+                        runner.tasks,
                     ),
                 )
                 for part in range(runner.tasks)

@@ -7,16 +7,22 @@ merges what tasks have offered, and adds up in which columns partners differ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.partners import (
     Offers,
+    Wanted,
     add_partners,
     add_rings,
+    bits_of,
+    halved,
+    marked,
     merge,
     offer,
     offers,
@@ -28,6 +34,9 @@ from holdfast.tasks import exchange
 from holdfast.tasks.near import BLOCK, HashedRows, blocks, hashed
 from holdfast.tasks.segments import live_positions
 from holdfast.tasks.view import View
+
+_PARTNERS = 4
+"""Rows of a group that are offered, about, where these are not all."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class OfferPartners:
     lhs: tuple[tuple[int, ...], ...]
     first: int  # the place of the first of these among all
     of: int  # so many in all
+    rows: int  # of the table
     prefix: str
 
     @property
@@ -69,6 +79,7 @@ class MergePartners:
     drawn: tuple[str, ...]
     files: tuple[str, ...]  # of offers
     lhs: tuple[tuple[int, ...], ...]
+    rows: int  # of the table
     part: int
     parts: int
 
@@ -90,18 +101,31 @@ def offer_partners(item: OfferPartners) -> Iterator[TaskResult]:
     partner, how many rows agree on the lhs, and the columns in which the partner agrees, as
     bits."""
     drawn = _drawn(item.view, item.drawn)
-    cells = np.ascontiguousarray(drawn.hashes[0].T)
+    cells = _compared(drawn)
     columns = item.view.columns
-    searches = [
-        (np.array(lhs, np.int64), paired_off(drawn.codes(lhs)[0], drawn.ids, columns)[1])
-        for lhs in item.lhs
+    searches = [(lhs, paired_off(drawn.codes(lhs)[0], drawn.ids, columns)[1]) for lhs in item.lhs]
+    wanting = [
+        (lhs, wanted, _halvings(wanted, len(drawn.ids), item.rows))
+        for lhs, wanted in searches
+        if len(wanted.rows)
     ]
+    used = {(times, column) for lhs, _, times in wanting for column in lhs}
+    values = {column: bits_of(drawn.hashes[0, column]) for _, column in used}
     for block in blocks(item.view, range(columns), BLOCK, 1):
         look()
-        by_row = np.ascontiguousarray(block.hashes[0].T)
-        for places, wanted in searches:
-            if len(wanted.rows):
-                offer(block.hashes[0], by_row, block.ids, places, cells, wanted)
+        hashes, every = block.hashes[0], np.arange(len(block.ids), dtype=np.int32)
+        by_row = _compared(block)
+        some = {0: every}
+        for times in sorted({times for times, _ in used if times}):
+            some[times] = halved(block.ids, [*some.values()][-1], times)
+        # A partner agrees with a drawn row in each column of the lhs.
+        having = {
+            (times, column): marked(hashes[column], some[times], values[column])
+            for times, column in used
+        }
+        for lhs, wanted, times in wanting:
+            rows = min((having[times, column] for column in lhs), key=len)
+            offer(hashes, by_row, block.ids, rows, np.array(lhs, np.int64), cells, wanted)
     found = [
         _numbered(_spread(item.first + place, item.of), offers(wanted))
         for place, (_, wanted) in enumerate(searches)
@@ -109,6 +133,21 @@ def offer_partners(item: OfferPartners) -> Iterator[TaskResult]:
     yield TaskResult(
         {"files": [exchange.write(item.view.path, item.prefix, np.concatenate(found))]}
     )
+
+
+def _compared(rows: HashedRows) -> NDArray[np.uint16]:
+    """What tells cells apart ``(rows, columns)``, but for one in 65,536, which differs all the same
+    and so rules nothing out: partners are all over a block, and fewer bytes are nearer."""
+    return np.ascontiguousarray((rows.hashes[0] >> np.uint64(48)).astype(np.uint16).T)
+
+
+def _halvings(wanted: Wanted, drawn: int, rows: int) -> int:
+    """How often rows are halved before they are offered: where groups are large, a part of the rows
+    has partners for nearly all. Of a group of c rows, no second row is drawn with a probability of
+    exp(-c · drawn / rows)."""
+    alone = len(wanted.rows) / drawn
+    size = -math.log(alone) * rows / drawn
+    return max(0, int(math.log2(max(1.0, size / _PARTNERS))))
 
 
 def _drawn(view: View, files: tuple[str, ...]) -> HashedRows:
@@ -150,5 +189,7 @@ def merge_partners(item: MergePartners) -> Iterator[TaskResult]:
         merge(Offers(own[:, 1].view(np.int64), own[:, 2], own[:, 3], own[:, 4:]), wanted)
         in_rings, known = add_rings(rings, cells, differing[place])
         others = add_partners(wanted, differing[place])
-        least[place], most[place] = known + others, in_rings + others
+        are_all = not len(wanted.rows) or not _halvings(wanted, len(drawn.ids), item.rows)
+        least[place] = known + others
+        most[place] = in_rings + (others if are_all else len(wanted.rows))
     yield TaskResult({}, {"least": least, "most": most, "differing": differing})
