@@ -37,6 +37,7 @@ from holdfast.table.state import Table
 from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import listed_pairs as list_tasks
+from holdfast.tasks import looked_up_groups as group_tasks
 from holdfast.tasks import segments
 from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks import values as value_tasks
@@ -363,6 +364,15 @@ def majorities_stay_as_they_were(patch: Patch) -> None:
     _recounts(patch, lambda arrays: arrays["sides"][:, MAJORITY].fill(0))
 
 
+def groups_that_are_looked_up_see_deleted_rows(patch: Patch) -> None:
+    patch.setattr(group_tasks, "are_dead", lambda _r, _s, rows: np.zeros(rows.shape, np.bool_))
+
+
+def groups_that_are_looked_up_have_no_new_rows(patch: Patch) -> None:
+    """They are taken to have had all their rows before the batch."""
+    patch.setattr(group_tasks, "_living", lambda *_given: np.empty(0, np.int64))
+
+
 def rows_of_a_missing_value_count_once(patch: Patch) -> None:
     _recounts(
         patch, lambda arrays: np.copyto(arrays["references"][:, 1], arrays["references"][:, 0])
@@ -510,6 +520,8 @@ OF_SAMPLES: tuple[Bug, ...] = (
 OF_NEAR: tuple[Bug, ...] = (
     deleted_rows_still_break_near_rules,
     majorities_stay_as_they_were,
+    groups_that_are_looked_up_see_deleted_rows,
+    groups_that_are_looked_up_have_no_new_rows,
     rows_of_a_missing_value_count_once,
     values_that_come_again_stay_missing,
     lists_of_tables_that_refer_to_changed_ones_stay,

@@ -128,6 +128,7 @@ SMALL: dict[str, list[int]] = {
     "task_entries": [1 << 20, 40],
     "merged_runs": [2, 4],
     "merged_segments": [2, 8],
+    "lookup_rows": [1 << 12, 16],
 }
 
 

@@ -25,6 +25,7 @@ from holdfast.tasks import tuples as tasks
 from tests import oracle
 from tests.flow.tables import folder, small_limits
 from tests.flow.test_law import law
+from tests.limits import varied
 from tests.rules.test_expectations import COLUMNS, LIMITS, Tables
 from tests.strategies import Rows
 
@@ -66,10 +67,11 @@ def assert_kept(kept: Tables) -> None:
 
 @st.composite
 def dirty(draw: st.DrawFn, least: int = 30) -> Rows:
-    """Rows in which c1 follows from c0, and c2 is unique, but for a few cells."""
+    """Rows in which c1 follows from c0, and c2 is unique, but for a few cells. c0 repeats often, or
+    hardly."""
     random = Random(draw(st.integers(0, 1 << 30)))
     size = draw(st.integers(least, least + 30))
-    values_ = draw(st.sampled_from([2, 6]))
+    values_ = draw(st.sampled_from([2, 6, 20]))
     wrong = draw(st.sampled_from([0, 0.05, 0.15]))
     rows: Rows = []
     for number in range(size):
@@ -87,13 +89,14 @@ def dirty(draw: st.DrawFn, least: int = 30) -> Rows:
     data=st.data(),
     nulls=st.sampled_from(["equal", "unequal"]),
     limits=LIMITS,
+    looked_up=st.sampled_from([4_096, 8]),
     tasks=st.integers(1, 3),
 )
 def test_kept_near_rules_are_those_of_the_rows(
-    data: st.DataObject, nulls: str, limits: dict[str, Any], tasks: int
+    data: st.DataObject, nulls: str, limits: dict[str, Any], looked_up: int, tasks: int
 ) -> None:
     rows = data.draw(dirty())
-    with folder() as path, small_limits(**limits):
+    with folder() as path, small_limits(**limits, lookup_rows=looked_up):
         kept = Tables(Path(path) / "p", {"t": rows}, options(nulls=nulls), tasks)
         assert_kept(kept)
         for _ in range(data.draw(st.integers(1, 4))):
@@ -182,6 +185,34 @@ def test_near_rules_are_looked_for_again_in_a_table_that_has_doubled(kept: Table
     assert near_list(kept).rows == 410
 
 
+def hardly_repeating(count: int = 400) -> Rows:
+    """c0 has two rows of each value, and determines c1 but for a few rows."""
+    rows = [(number // 2, number // 2 * 7 % 5, number) for number in range(count)]
+    return [(row[0], 9, row[2]) if row[2] % 100 == 1 else row for row in rows]
+
+
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_groups_of_few_rows_are_looked_up(tmp_path: Path, nulls: str) -> None:
+    """In place of counting tuples of the lhs, of which there are as many as half of the rows."""
+    rows, given = hardly_repeating(), Options(kinds=("keys", "fds"), nulls=nulls)
+    with small_limits(lookup_rows=8):
+        kept = Tables(tmp_path / "p", {"t": rows}, given, 2)
+        [near] = [each for each in near_list(kept).rules if str(each.rule) == "t: c0 -> c1"]
+        assert near.sums is not None
+        tuples = kept.store.read().tuples
+        assert tuples is not None
+        assert all(side.columns == ("c1",) for side in tuples.sides)
+        came: Rows = [(3, 9, 900), (None, 2, 901), (None, 2, 902), (500, None, 903), (3, 9, 3)]
+        kept.apply("t", rows := [*rows, *came], inserts=came)
+        assert_kept(kept)
+        gone = [rows[at] for at in (0, 1, 2, 101, 400, 401)]
+        kept.apply("t", rows := [row for row in rows if row not in gone], deletes=gone)
+        assert_kept(kept)
+        assert flow.verify(kept.runner, kept.store, no_progress).equal
+        kept.apply("t", rows[200:], deletes=rows[:200])
+        assert_kept(kept)
+
+
 def test_dismissed_rules_are_not_listed_again(kept: Tables) -> None:
     kept.apply("t", inserts=[(1, 4, 7)])
     flow.dismiss(kept.store, parse("t: c0 -> c1"))
@@ -257,6 +288,7 @@ def test_counted_tuples_take_a_quarter_of_the_rows_at_most(
 ) -> None:
     """Rules that would take more are only counted."""
     monkeypatch.setattr(near_kept, "_SMALL", 0)
+    varied(monkeypatch, own_index_rows=0)
     # c0 has as many tuples as half of the rows, and c1 few.
     rows: Rows = [
         (number // 2, (number // 2) % 7, (number // 2) % 7 * 3) for number in range(3_000)

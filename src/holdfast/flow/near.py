@@ -25,6 +25,7 @@ from holdfast.model.near import KEPT, NearBounds, NearList, NearRule, has_suspec
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
+from holdfast.rules import looked_up
 from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
 from holdfast.rules.near import Exact, NearSearchResult
@@ -111,6 +112,7 @@ def listed(
     bounds = NearBounds.of(run.options)
     keys = {name: _keys(each.near_rules) for name, each in now.tables.items()}
     keys |= {name: _keys(result.rules) for name, result in of_rows.items()}
+    columns = Lazily(tables, lambda name: tables[name].columns)
     lists = {}
     for name, result in of_rows.items():
         dismissed = near.dismissed if (near := now.tables[name].near) else ()
@@ -123,8 +125,11 @@ def listed(
             scored += kind.nearly(now, name, bounds, keys, values)
         scored.sort(key=lambda pair: -pair[0])
         best = [each for _, each in scored if str(each.rule) not in dismissed]
-        forms = forms_of(best[:KEPT], tables, run.options)
-        kept = affordable(best[:KEPT], forms, tables[name], tables)
+        first = [
+            looked_up.best_kept(each, form_of(each.rule, columns, run.options), tables)
+            for each in best[:KEPT]
+        ]
+        kept = affordable(first, forms_of(first, tables, run.options), tables[name], tables)
         lists[name] = NearList(
             tuple(kept),
             version,
@@ -234,8 +239,8 @@ def forms_of(
 ) -> dict[Constraint, RuleForm]:
     """What rules that nearly hold are judged by."""
     columns = Lazily(tables, lambda name: tables[name].columns)
-    forms = {each.rule: form_of(each.rule, columns, options) for each in near}
-    return {rule: form for rule, form in forms.items() if form is not None}
+    forms = ((each, form_of(each.rule, columns, options)) for each in near)
+    return {each.rule: looked_up.form_of(each, form) for each, form in forms if form is not None}
 
 
 def forms_listed(version: Commit, tables: Mapping[str, Table]) -> list[RuleForm]:

@@ -92,6 +92,16 @@ class NearBounds:
 
 
 @dataclass(frozen=True)
+class GroupSums:
+    """What a batch changes of a dependency whose groups are looked up: how many groups of rows
+    agree on the lhs, and how much they explain (:mod:`holdfast.kernels.explained`)."""
+
+    groups: int
+    explained: int  # rows, whole
+    fraction: int  # and fractions of them
+
+
+@dataclass(frozen=True)
 class NearRule(Serializable):
     """A rule that would hold without a few rows: a key, a dependency, a foreign key, or a denial
     constraint."""
@@ -117,6 +127,11 @@ class NearRule(Serializable):
 
     of_values: int | None = field(default=None, metadata=ADDED)
     """Of a foreign key, all distinct values of its columns."""
+
+    sums: GroupSums | None = field(default=None, metadata=ADDED, repr=False)
+    """What is stored of a dependency whose groups are looked up; None: its tuples are counted."""
+
+    FORM = ("rule", "table", "removal", "of_rows", "strength", "values", "rows", "of_values")
 
     @property
     def lhs(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ quarantine.py      a batch without the rows that break them
 history.py         when a rule held
 version.py         what the files of a version say of the rules that hold in it
 near.py            rules that nearly hold
-looked_up_keys.py  keys among them, kept by look-ups
+looked_up.py       keys among them, and dependencies that hardly repeat, kept by look-ups
 near_kept.py       their list in a version, kept under batches
 near_estimate.py   which candidates may nearly hold, estimated from drawn rows
 suspects.py        the cells that rules which nearly hold suspect

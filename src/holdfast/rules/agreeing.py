@@ -18,7 +18,7 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
-from holdfast.model.near import NearRule, strength
+from holdfast.model.near import GroupSums, NearRule, strength
 from holdfast.model.options import Options
 from holdfast.model.tuples import TupleSide
 from holdfast.rules import near
@@ -161,19 +161,19 @@ class AgreeingTuples(RuleForm):
     ) -> NearRule:
         """How far a grouped dependency is from holding: removal and strength."""
         assert self.both is not None
-        assert self._rhs_alone is not None
-        lhs, table = counts.side(self.lhs), tables[self.table]
+        lhs, both, table = counts.side(self.lhs), counts.side(self.both), tables[self.table]
         # Each row without a tuple has one of its own.
         alone = table.rows - lhs.rows
-        groups = lhs.distinct + alone
-        both, rhs = counts.side(self.both), counts.side(self._rhs_alone)
-        squares = 2 * rhs.pairs + table.rows
-        explained = both.explained + alone + both.fraction / (1 << FRACTION)
+        sums = GroupSums(lhs.distinct + alone, both.explained + alone, both.fraction)
         removal = table.rows - both.majority - alone
-        return NearRule(
-            rule, self.table, removal, table.rows,
-            strength(table.rows, groups, explained, squares),
-        )  # fmt: skip
+        return NearRule(rule, self.table, removal, table.rows, self.strength(sums, counts, table))
+
+    def strength(self, sums: GroupSums, counts: TupleCounts, table: Table) -> float:
+        """How much of the right side groups explain beyond chance."""
+        assert self._rhs_alone is not None
+        squares = 2 * counts.side(self._rhs_alone).pairs + table.rows
+        explained = sums.explained + sums.fraction / (1 << FRACTION)
+        return strength(table.rows, sums.groups, explained, squares)
 
     def measured(self, rule: Constraint, question: Question) -> NearRule:
         """The same, counted in all rows."""

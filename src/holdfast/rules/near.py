@@ -22,7 +22,7 @@ from holdfast.kernels.explained import FRACTION
 from holdfast.model import thresholds
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
 from holdfast.model.limits import OutOfTime
-from holdfast.model.near import NearBounds, NearRule, sides_of, strength
+from holdfast.model.near import GroupSums, NearBounds, NearRule, sides_of, strength
 from holdfast.rules.near_estimate import Drawing, Estimate, Lhs, drawn
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
@@ -441,6 +441,7 @@ class _NearSearch:
         return NearRule(
             rule, rule.table, self._rows - majority, self._rows,
             strength(self._rows, groups, explained, squares),
+            sums=GroupSums(groups, whole, fraction),
         )  # fmt: skip
 
     def _key_of(self, lhs: Lhs) -> Key:

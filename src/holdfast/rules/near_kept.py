@@ -1,8 +1,8 @@
 """Rules of a table that nearly hold, kept under batches.
 
 They are counted as expected rules are (:mod:`holdfast.rules.expectations`), mostly by their tuples,
-and keys by look-ups (:mod:`holdfast.rules.looked_up_keys`), so a batch changes removal and strength
-exactly, at the cost of its rows. A listed rule stays until
+and where these would be many by look-ups (:mod:`holdfast.rules.looked_up`), so a batch changes
+removal and strength exactly, at the cost of its rows. A listed rule stays until
 it fails the bounds twice over. A rule that held, matters (it is *watched*) and breaks is counted in
 all rows once, and listed if it nearly holds.
 """
@@ -67,7 +67,8 @@ class NearState:
             [
                 (rule, form)
                 for rule, form in self._pairs
-                if bounds.admit(rule) and not (counts.merged and rule.rhs is not None)
+                if bounds.admit(rule)
+                and not (counts.merged and rule.rhs is not None and rule.sums is None)
             ]
         )
 

@@ -68,6 +68,15 @@ def that_serves(table: Table, columns: tuple[int, ...]) -> str | None:
     return best if best is not None and (rows[best] <= few or _is_whole(best, columns)) else None
 
 
+def returned(table: Table, columns: tuple[int, ...]) -> float:
+    """About how many rows a look-up returns of those that agree on these columns: by the index that
+    serves, or by the one that would be built; without an index all of them."""
+    name = that_serves(table, columns)
+    if name is None and table.rows > thresholds.current.lookup_rows:
+        name = _name(table, columns)
+    return table.rows if name is None else indexes.returned(name, table.effective, table.rows)
+
+
 def looked_up_by(run: Run, table: Table, columns: Sequence[tuple[int, ...]]) -> Table:
     """The table with indexes by which rows are looked up that agree on any of these columns, as far
     as it is worthwhile and there is time."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.rules.form import Tables
-    from holdfast.rules.looked_up_keys import NearKey
+    from holdfast.rules.looked_up import LookedUpGroups
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -119,12 +119,12 @@ class Keys(Kind):
 
         return KeyExaminer()
 
-    def near_form(self, rule: Key, tables: Tables, options: Options) -> NearKey | None:
+    def near_form(self, rule: Key, tables: Tables, options: Options) -> LookedUpGroups | None:
         """Groups of rows that agree."""
-        from holdfast.rules.looked_up_keys import NearKey
+        from holdfast.rules.looked_up import LookedUpGroups
 
         form = self.examiner().form(rule, tables, options)
-        return NearKey.of_key(form) if rule.columns else None
+        return LookedUpGroups.of_form(form) if rule.columns else None
 
     def broke(self, rule: Key, step: Step) -> bool:
         """By the minimal sets before and after."""
