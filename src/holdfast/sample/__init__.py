@@ -1,8 +1,8 @@
-"""A sample shop: four tables and three days of changes, as CSV files; and two dirty tables
-(:mod:`holdfast.sample.invoices`).
+"""A sample shop: four tables and three days of changes, as CSV files; and two dirty tables.
 
 ``python -m holdfast.sample DIR`` copies the files into DIR. What is planted in them is
-written down in :mod:`holdfast.sample.make`, which wrote them.
+written down in :mod:`holdfast.sample.make`, which wrote them; that in dirty tables in
+:mod:`holdfast.sample.invoices`, which makes these.
 """
 
 from __future__ import annotations
