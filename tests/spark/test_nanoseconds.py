@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Profile, Source
+from holdfast.input.row_input import RowInput
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import source
 from tests import oracle
@@ -61,9 +62,13 @@ def two(*kinds: pa.DataType) -> pa.Table:
     return pa.table({"same": [1, 1], **times})
 
 
-@pytest.fixture
-def parquet(tmp_path: Path) -> Callable[..., str]:
-    """Writes Parquet files beside the profile."""
+@pytest.fixture(params=["by tasks", "by Spark"])
+def parquet(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
+    """Writes Parquet files beside the profile, which are read in both ways."""
+    if request.param == "by Spark":
+        monkeypatch.setattr(source, "_of_tasks", lambda *_: [])
 
     def make(table: pa.Table, name: str = "t.parquet", **how: Any) -> str:
         path = tmp_path / name
@@ -161,6 +166,7 @@ def test_files_whose_footers_cannot_be_seen(
 ) -> None:
     """As on an object store: the error names the setting that makes Spark read them."""
     monkeypatch.setattr(source, "_parquet_files", lambda _: [])
+    monkeypatch.setattr(source, "_of_tasks", lambda *_: [])
     with pytest.raises(SourceError, match=r"t\.parquet: .*NANOS.*parquet\.nanosAsLong=true"):
         profile(parquet(two(pa.timestamp("ns"))))
     with pytest.raises(SourceError, match=r"t\.parquet: .*TIME") as refused:
@@ -178,12 +184,32 @@ def test_timestamps_that_spark_cuts_are_named(
 ) -> None:
     fine = two(pa.timestamp("ns"))
     profile(parquet(fine, use_deprecated_int96_timestamps=True))
-    assert "t.parquet: Spark reads column 'at', in INT96, to the microsecond" in caplog.text
+    assert "t.parquet: column 'at', in INT96, is read to the microsecond" in caplog.text
     caplog.clear()
     own = str(tmp_path / "spark.parquet")
     frame("at timestamp", (datetime(2026, 1, 1),)).write.parquet(own)
     profile(own)
     assert "INT96" not in caplog.text
+
+
+def test_dates_of_an_old_calendar_are_for_spark(
+    profile: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark 2 wrote them, or Spark 3 if it was told to."""
+    read: list[str] = []
+    own = source._other
+
+    def by_spark(session: SparkSession, given: Source) -> RowInput:
+        read.append(given.path)
+        return own(session, given)
+
+    monkeypatch.setattr(source, "_other", by_spark)
+    old = {"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""}
+    for name, written in (("new", {"org.apache.spark.version": "4.0.0"}), ("old", old)):
+        table = pa.table({"day": pa.array([date(1500, 1, 1)])}).replace_schema_metadata(written)
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        profile(str(tmp_path / f"{name}.parquet"))
+    assert read == [str(tmp_path / "old.parquet")]
 
 
 def test_decimals_that_no_spark_type_holds(profile: Make, parquet: Callable[..., str]) -> None:

@@ -6,6 +6,7 @@ integers that such columns are, if it is told to.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from holdfast.model.errors import SchemaError
 from holdfast.tasks import leaves
 from holdfast.tasks.arrow_types import known_type
 from holdfast.tasks.nanoseconds import in_microseconds, is_nano
+
+log = logging.getLogger("holdfast")
 
 _ONLY_SPARKS = re.compile(rb'"type":"(interval[^"]*|variant|geometry[^"]*|geography[^"]*|udt)"')
 """Types in the schema that Spark leaves in the files that it writes."""
@@ -93,9 +96,30 @@ def seen(file: Path) -> pa.Schema:
     return pa.schema([pa.field(field.name, type_of(field)) for field in schema])
 
 
-def cut_columns(file: Path) -> list[str]:
-    """The columns of a file of whose timestamps Spark cuts off nanoseconds, if they have any: those
-    in INT96. What Spark wrote has none."""
+def is_of_old_calendar(file: Path) -> bool:
+    """Whether old dates of a file are in a calendar that Spark converts from."""
+    try:
+        written = pq.read_metadata(file).metadata or {}
+    except (pa.ArrowException, OSError):
+        return False
+    version = written.get(b"org.apache.spark.version", b"3")
+    return version < b"3" or any(key.startswith(b"org.apache.spark.legacy") for key in written)
+
+
+def warn_of_cut_columns(path: str, files: Sequence[Path]) -> None:
+    """Name the columns of the first file whose timestamps lose nanoseconds."""
+    for name in [name for file in files[:1] for name in _cut_columns(file)]:
+        log.warning(
+            "%s: column %r, in INT96, is read to the microsecond; nanoseconds are kept if it is "
+            "written as TIMESTAMP(NANOS)",
+            path,
+            name,
+        )
+
+
+def _cut_columns(file: Path) -> list[str]:
+    """The columns of a file whose timestamps lose nanoseconds, if they have any: those in INT96.
+    What Spark wrote has none."""
     try:
         read = pq.read_metadata(file)
     except (pa.ArrowException, OSError):

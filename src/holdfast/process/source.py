@@ -59,7 +59,7 @@ def _from_source(runner: Runner, source: Source, stored: SourceRecord | None) ->
         )
     files = files_of(source)
     if kind == PARQUET:
-        from holdfast.process import parquet
+        from holdfast.input import parquet
 
         return parquet.row_input(runner, source, files)
     for file in files:

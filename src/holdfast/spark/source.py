@@ -8,7 +8,6 @@ c1, …
 from __future__ import annotations
 
 import io
-import logging
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from holdfast.input import footers, headers
+from holdfast.input import footers, headers, parquet
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import (
     FORMATS,
@@ -52,8 +51,6 @@ _PACKAGES = {
     "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:VERSION",),
 }
 """Packages of formats that Spark comes without, and the settings that go with them."""
-
-log = logging.getLogger("holdfast")
 
 
 def from_frame(frame: DataFrame, label: str, size: int | None = None) -> RowInput:
@@ -90,8 +87,11 @@ def from_source(
     if stored:
         source = source.like(stored)
     source.expect(stored)
-    if source.kind in ("csv", "json") and (files := _of_tasks(session, source)):
+    files = _of_tasks(session, source)
+    if source.kind in ("csv", "json") and files and all(map(is_readable, files)):
         return text_input(SparkRunner(session), source, files, first=stored is None)
+    if source.kind == PARQUET and files and (rows := _parquet(session, source, files)):
+        return rows
     if source.kind == "csv":
         return _csv(session, source, first=stored is None)
     if source.kind == "json":
@@ -100,13 +100,23 @@ def from_source(
 
 
 def _of_tasks(session: SparkSession, source: Source) -> list[Path]:
-    """The text files that tasks read themselves, without a detour through the JVM: on this machine
+    """The files that tasks can read themselves, without a detour through the JVM: on this machine
     they see what we see. Patterns are for Spark to understand."""
     path = local_file(source.path).absolute()
     if not is_on_this_machine(session) or not is_local(source.path) or not path.exists():
         return []
-    files = files_in(path)
-    return files if all(map(is_readable, files)) else []
+    return files_in(path)
+
+
+def _parquet(session: SparkSession, source: Source, files: list[Path]) -> RowInput | None:
+    """The row groups of files; None where only Spark knows what they mean, or what is wrong."""
+    is_merged = session.conf.get("spark.sql.parquet.mergeSchema") == "true"
+    if is_merged or source.options or any(map(footers.is_of_old_calendar, files)):
+        return None
+    try:
+        return parquet.row_input(SparkRunner(session), source, files)
+    except HoldfastError:
+        return None
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
@@ -258,16 +268,6 @@ def _parquet_files(source: Source) -> list[Path]:
     return [file for place in places for file in files_in(place)]
 
 
-def _warn_of_cut_columns(source: Source) -> None:
-    for name in [name for file in _parquet_files(source)[:1] for name in footers.cut_columns(file)]:
-        log.warning(
-            "%s: Spark reads column %r, in INT96, to the microsecond; nanoseconds are kept if it "
-            "is written as TIMESTAMP(NANOS)",
-            source.path,
-            name,
-        )
-
-
 def _readable(source: Source, read: Callable[[], DataFrame]) -> DataFrame:
     """What Spark reads; an error that says what it cannot."""
     try:
@@ -354,7 +354,7 @@ def _other(session: SparkSession, source: Source) -> RowInput:
         return frame
 
     frame = _readable(source, read)
-    _warn_of_cut_columns(source)
+    footers.warn_of_cut_columns(source.path, _parquet_files(source))
     paths = [*_paths(frame.schema.fields, source.flatten)]
     if source.flatten:
         frame = _flattened(frame)

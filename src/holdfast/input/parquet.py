@@ -58,6 +58,7 @@ def row_input(runner: Runner, source: Source, files: Sequence[Path]) -> RowInput
         for file, footer in opened.items()
         for group in range(footer.num_row_groups)
     ]
+    footers.warn_of_cut_columns(source.path, files)
     most = part_bytes(sum(size for _, size in parts), runner.tasks)
     return RowInput(
         source.path,
