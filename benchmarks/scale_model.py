@@ -22,6 +22,8 @@ from holdfast.tasks.segments import ROWS, most_rows
 LIMITS = Thresholds()
 ENTRY = 12
 """Bytes of a row in an index: its code and its position."""
+SIGNATURE = 8
+"""Bytes of the signature of a row, beside the index of whole rows."""
 VALUE = 28
 """Bytes of a value of a column in a run: its code, the column and how often it occurs."""
 LOOKUP = 20
@@ -169,7 +171,7 @@ def first_writes(layout: Layout, counts: Counts) -> dict[str, int]:
     only searches need are removed after it."""
     return {
         "words": layout.rows * layout.row,
-        "index": layout.rows * ENTRY * (1 + counts.kept),
+        "index": layout.rows * (ENTRY * (1 + counts.kept) + SIGNATURE),
         "values": round(counts.distinct * layout.rows) * VALUE,
     }
 
@@ -302,7 +304,7 @@ def first_steps(layout: Layout, machines: int) -> list[Step]:
     def total(*kinds: str) -> float:
         return sum(seconds[kind] for kind in kinds)
 
-    encoded = written["words"] + rows * (RAW + ENTRY)
+    encoded = written["words"] + rows * (RAW + ENTRY + SIGNATURE)
     sampled = reads["sample"] + reads["duplicates"]
     near = sum(reads[kind] for kind in NEAR)
     values = sum(reads[kind] for kind in VALUES)
