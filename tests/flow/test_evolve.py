@@ -35,7 +35,8 @@ def chain(cells: tuple[Any, ...], *types: pa.DataType) -> list[Kind]:
 CENTS = tuple(Decimal(n).scaleb(-2) for n in (0, 1, -1, 99999999, -50, 7))
 CHAINS = [
     chain((0, 1, -1, 127, -128, 5), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-    chain((0.0, 0.5, -1.5, 1e30, -2.0, 3.25), pa.float32(), pa.float64()),
+    # Cells that a float has exactly.
+    chain((0.0, 0.5, -1.5, 2.0**100, -2.0, 3.25), pa.float32(), pa.float64()),
     chain(CENTS, *(pa.decimal128(*each) for each in ((10, 2), (12, 2), (14, 4), (20, 4), (38, 8)))),
 ]
 
