@@ -223,8 +223,8 @@ SOURCE, RAW = 42, 71
 
 COUNTS = Counts(
     kept=8, built=8, builds=2, searches=7.437, gathered=6.704, surveys=1,
-    drawn=((1 << 14, 2), (1 << 17, 1)), offers=3_497_266, group_passes=4, grouped=248.2,
-    tuples=4.232, value_passes=2, counted=2.090, distinct=3.933, looked_up=9, returned=58_098,
+    drawn=((1 << 14, 1), (1 << 17, 1)), offers=2_344_215, group_passes=4, grouped=248.2,
+    tuples=0.274, value_passes=2, counted=2.090, distinct=1.240, looked_up=9, returned=40_279,
 )  # fmt: skip
 """Of lineitem at scale factor 1 in 8 segments, with 8 tasks (``benchmarks.bench_model counts``)."""
 
@@ -239,8 +239,8 @@ RATES: dict[str, tuple[float, float]] = {
     "build": (1.2e-9, 2.1e-3), "search": (2.4e-9, 4.2e-5), "representatives": (2.0e-10, 2.4e-5),
     "draw_rows": (2.4e-9, 1.1e-3), "offer_partners": (2.1e-9, 2.9e-4),
     "merge_partners": (2.0e-9, 1.6e-4), "write_groups": (1.0e-9, 1.1e-3),
-    "count_written": (1.4e-9, 4.3e-5), "count": (3.9e-9, 4.5e-4), "move": (3.0e-9, 4.3e-5),
-    "recount": (4.1e-9, 4.3e-5),
+    "count_written": (1.4e-9, 4.3e-5), "count": (2.1e-9, 4.5e-4), "move": (3.4e-9, 4.3e-5),
+    "recount": (2.3e-9, 4.3e-5),
 }  # fmt: skip
 """Seconds of a processor, by kind of task: for a byte, of lineitem at scale factor 1; and for a
 visit of a file, as ``python -m benchmarks model`` prints it. Where that does nothing of a kind,
