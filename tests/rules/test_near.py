@@ -121,6 +121,7 @@ def test_long_tables_have_the_same_near_rules(
     with pytest.MonkeyPatch.context() as patch:
         varied(patch, grouped_rows=0, segment_rows=40, undivided_rows=0)
         patch.setattr(tasks, "_HELD", held)
+        patch.setattr("holdfast.rules.near._EXCHANGED", held)
         counted = near_rules_of(rows, nulls, bounds)
     assert counted == oracle.near_rules(rows, COLUMNS, nulls, bounds)
 

@@ -44,6 +44,9 @@ more."""
 _AT_ONCE = 8
 """Left-hand sides of a long table whose hashes are written at once."""
 
+_EXCHANGED = 1 << 32
+"""Bytes of hashes that may be written at once, whatever the table."""
+
 
 @dataclass(frozen=True)
 class Exact:
@@ -329,13 +332,25 @@ class _NearSearch:
         self, candidates: Sequence[NearCandidate]
     ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see some rows of all segments each."""
-        if not candidates:
-            return []
-        if len(candidates) > _AT_ONCE:
-            return [
-                *self._counted_in_parts(candidates[:_AT_ONCE]),
-                *self._counted_in_parts(candidates[_AT_ONCE:]),
-            ]
+        return [each for lot in self._lots(candidates) for each in self._counted_together(lot)]
+
+    def _lots(self, candidates: Sequence[NearCandidate]) -> Iterator[list[NearCandidate]]:
+        """Some candidates at a time: their hashes take no more space than the rows, or little."""
+        room = max(_EXCHANGED, self._rows * self._view.words * 8)
+        lot: list[NearCandidate] = []
+        for candidate in candidates:
+            taken = sum(self._rows * tasks.hashes(each) * 8 for each in (*lot, candidate))
+            if lot and (len(lot) == _AT_ONCE or taken > room):
+                yield lot
+                lot = []
+            lot.append(candidate)
+        if lot:
+            yield lot
+
+    def _counted_together(
+        self, candidates: Sequence[NearCandidate]
+    ) -> list[tuple[NearCandidate, TaskResult]]:
+        """The hashes of all rows are written once, and then counted."""
         runner, root = self._run.runner, self._run.store.path
         prefix, view = self._run.destination.prefix, self._view
         number = parts(runner, view)

@@ -124,6 +124,11 @@ def slack(rows: int) -> float:
     return 1 + rows * 1e-6
 
 
+def hashes(candidate: NearCandidate) -> int:
+    """The words that are written of a row: two hashes of each side, and a number."""
+    return 3 + 2 * len(candidate.rhs)
+
+
 def write_groups(item: WriteGroups) -> Iterator[TaskResult]:
     """The files, each with the place of its candidate, with two hashes for the lhs and two for
     every rhs of each row, and then how many rows have these, or the id of the row."""
@@ -185,7 +190,7 @@ class _GroupWriter:
 def count_written(item: CountWritten) -> Iterator[TaskResult]:
     """The counts in one range."""
     look()
-    width = 3 + 2 * len(item.candidate.rhs)
+    width = hashes(item.candidate)
     words = exchange.between(Path(item.root), item.files, item.part, item.parts, width)
     weights = words[:, -1].astype(np.int64)
     groups = grouped_numbers(_numbered(words[:, :2]), weights)
