@@ -213,12 +213,13 @@ def test_the_directory_of_a_longer_run_is_bounded(tmp_path: Path) -> None:
 def assert_bounded(path: Path, steps: int) -> None:
     """Rows come and go, so that what a version needs stays as large as it is."""
     with small_limits(differences=8, merged_segments=4):
-        shop = Shop(path / "p", 3, [(n, n % 7, n % 5) for n in range(200)])
+        rows = [(n, n % 7, n % 5) for n in range(200 + steps)]
+        shop = Shop(path / "p", 3, rows[:200])
         sizes = []
         for step in range(steps):
             shop.apply(
-                inserts=[(200 + step, step % 7, step % 5)],
-                deletes=[(step, step % 7, step % 5)],
+                inserts=[rows[200 + step]],
+                deletes=[rows[step]],
                 batch_id=f"step {step}",
             )
             shop.store.expire(Keeping(10))
