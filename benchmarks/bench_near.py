@@ -199,7 +199,7 @@ def _timed(session: Any, folder: Path, name: str, path: Path) -> Iterator[Profil
         for near in seconds:
             start = time.perf_counter()
             profiles[near] = Profile.create(
-                folder / f"{name}-{near}-{turn}",
+                folder / f"{path.stem}-{near}-{turn}",
                 {name: path},
                 options=Options(near=near),
                 session=session,
