@@ -88,7 +88,7 @@ if TYPE_CHECKING:
         ForeignKey,
         InclusionDependency,
     )
-    from holdfast.model.near import NearChange, NearList, NearRule, Suspect, Suspects
+    from holdfast.model.near import GroupSums, NearChange, NearList, NearRule, Suspect, Suspects
     from holdfast.model.options import Options
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
@@ -175,6 +175,7 @@ _PLACES = {
     "NearChange": "model.near",
     "NearList": "model.near",
     "NearRule": "model.near",
+    "GroupSums": "model.near",
     "Suspect": "model.near",
     "Suspects": "model.near",
     "Options": "model.options",
@@ -240,6 +241,7 @@ __all__ = [
     "FunctionalDependency",
     "Grain",
     "Group",
+    "GroupSums",
     "HoldfastError",
     "InclusionDependency",
     "Inclusions",

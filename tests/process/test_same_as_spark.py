@@ -13,6 +13,7 @@ _SPARKS = {"spark", "frame"}
 """What tests ask for that are about a session."""
 
 _OF_SPARK = {
+    "test_dates_of_an_old_calendar_are_for_spark",
     "test_a_format_that_spark_lacks_names_its_package",
     "test_files_whose_footers_cannot_be_seen",
 }

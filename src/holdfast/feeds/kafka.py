@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from holdfast.feeds import events
 from holdfast.feeds import transactions as of_source
@@ -428,7 +428,7 @@ def _position(
     return position
 
 
-def _topics(position: Position) -> dict[str, Any]:
+def _topics(position: Position) -> JsonObject:
     """The offsets of a position, by topic."""
     offsets = position["offsets"]
     assert isinstance(offsets, dict)

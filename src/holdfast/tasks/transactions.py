@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from holdfast.kernels.arrays import I64
 from holdfast.model.errors import SourceError
+from holdfast.model.records import JsonObject
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.change_events import ROW, TOMBSTONE, Events, events_of
 from holdfast.tasks.event_rows import Flags, flags_of
@@ -36,6 +37,14 @@ NOTHING = -1
 
 _ID = re.compile(r"\d+:(\d+)", re.ASCII)
 _COMMIT = r'^\s*\[\s*"?(?P<commit>\d+)'
+
+
+class End(TypedDict):
+    """The end of a transaction, with its events by the table of the source."""
+
+    place: int
+    id: str
+    counts: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class ReachRange:
 def ended(item: EndRange) -> Iterator[TaskResult]:
     """The transactions that ended, of which a step takes some: their places, ids and numbers of
     events by topic; where the range has been read to, and the last place there."""
-    ends: list[dict[str, Any]] = []
+    ends: list[JsonObject] = []
     rows, last = 0, item.ended
     for batch in item.access.records(item.range):
         for offset, end in ends_of(batch, str(item.range), last):
@@ -73,12 +82,14 @@ def ended(item: EndRange) -> Iterator[TaskResult]:
                     yield TaskResult({"ends": ends, "next": offset, "last": last})
                     return
                 rows += sum(counts)
-                ends.append({**end, "counts": counts, "next": offset + 1})
+                ends.append(
+                    {"place": end["place"], "id": end["id"], "counts": counts, "next": offset + 1}
+                )
             last = end["place"]
     yield TaskResult({"ends": ends, "next": item.range.end, "last": last})
 
 
-def ends_of(records: pa.RecordBatch, where: str, last: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def ends_of(records: pa.RecordBatch, where: str, last: int) -> Iterator[tuple[int, End]]:
     """The ends of transactions beyond the last one, and the offsets of their records."""
     offsets = records.column("offset").to_pylist()
     for offset, value in zip(offsets, records.column("value").to_pylist(), strict=True):
@@ -88,7 +99,7 @@ def ends_of(records: pa.RecordBatch, where: str, last: int) -> Iterator[tuple[in
             yield offset, end
 
 
-def _end(value: bytes | None, where: str) -> dict[str, Any] | None:
+def _end(value: bytes | None, where: str) -> End | None:
     """The end of a transaction that a record tells: its place, its id and the numbers of events of
     its tables; None if it tells of a beginning."""
     try:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from holdfast.kernels.arrays import I64
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.change_events import RECORDS, events_of
 from holdfast.tasks.event_files import EventFiles, records
-from holdfast.tasks.transactions import commits, ends_of, in_transactions, is_of
+from holdfast.tasks.transactions import End, commits, ends_of, in_transactions, is_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class _Open:
     def last(self) -> int:
         return max(self.counts, default=self.item.ended)
 
-    def add_ends(self, ends: list[dict[str, Any]]) -> None:
+    def add_ends(self, ends: list[End]) -> None:
         for end in ends:
             self.counts[end["place"]] = [
                 sum(n for name, n in end["counts"].items() if _is_of(table, name))
